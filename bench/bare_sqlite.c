@@ -1,7 +1,7 @@
 /* bare_sqlite.c - the limit that the server is measured against: the same two rows per event, by
- * the same statements, with the same pragmas and the checkpoint off the writer's path (MECHANISMS
- * M3), in commits of 64, on the same disk; but no HTTP, no signature, no JSON, no savepoints, no
- * workers.
+ * the same statements, with the same pragmas and the checkpoint off the writer's path
+ * (docs/mechanisms.md M3), in commits of 64, on the same disk; but no HTTP, no signature, no JSON,
+ * no savepoints, no workers.
  *
  *   bare_sqlite FILE [SECONDS] [BATCH]
  *

@@ -1,4 +1,4 @@
-/* auth.c - the way of a request:
+/* auth.c - how a request is authenticated:
  *
  *   no Authorization, a path of the admin API, a cookie --> its session --> then()
  *
@@ -8,8 +8,8 @@
  *                                                  v          v
  *                                    wait for one fetch, then once more from the start
  *
- * A request waits at most once. Whatever is wrong, the client hears the same 401; why is in the log
- * (debug), the token never is. */
+ * A request waits at most once. Every failure gives the same 401. The reason is in the log (debug),
+ * the token never is. */
 #include "auth/auth.h"
 
 #include "auth/cache.h"
@@ -35,7 +35,7 @@ struct auth {
     struct sessions sessions;
 };
 
-struct check { /* one request's */
+struct auth_check { /* one request's */
     struct jwks_waiter waiter;
     struct auth *auth;
     struct request *r;
@@ -57,15 +57,15 @@ static struct str bearer_token(const struct request *r)
     return str_trim(value);
 }
 
-static bool digest_of(const struct auth *a, struct str token, unsigned char ret[TOKEN_DIGEST])
+static bool token_digest(const struct auth *a, struct str token, unsigned char ret[TOKEN_DIGEST])
 {
     return EVP_Digest(token.p, token.n, ret, NULL, a->sha256, NULL) == 1;
 }
 
 /* --- verdicts --- */
 
-/* A viewer reaches no handler that changes something: none of them has to think of it. */
-static void auth_admit(const struct check *c, const struct principal *p)
+/* Rejects a viewer's requests that change something, for all handlers. */
+static void auth_admit(const struct auth_check *c, const struct principal *p)
 {
     bool looks = str_eq(c->r->method, S("GET")) || str_eq(c->r->method, S("HEAD"));
 
@@ -75,7 +75,7 @@ static void auth_admit(const struct check *c, const struct principal *p)
         c->then(c->r, c->ctx, OK, p);
 }
 
-/* set_is_old: a verdict by keys that are about to be fetched again is not remembered. */
+/* set_is_old: the keys are about to be fetched again, so the verdict is not cached. */
 static enum verdict auth_verify(struct auth *a, struct request *r, struct str token,
                                 const unsigned char *digest, bool set_is_old, struct verified *ret)
 {
@@ -95,7 +95,7 @@ static enum verdict auth_verify(struct auth *a, struct request *r, struct str to
     return v;
 }
 
-static void auth_refuse(const struct check *c, enum verdict v)
+static void auth_refuse(const struct auth_check *c, enum verdict v)
 {
     if (v == VERDICT_NO_MEMORY) {
         c->then(c->r, c->ctx, ERR_NO_MEMORY, NULL);
@@ -109,17 +109,17 @@ static void auth_refuse(const struct check *c, enum verdict v)
 
 /* --- waiting for the JWKS --- */
 
-static void auth_run(struct check *c);
+static void auth_run(struct auth_check *c);
 
 static void auth_fetched(struct task *t)
 {
-    auth_run(CONTAINER_OF(CONTAINER_OF(t, struct jwks_waiter, task), struct check, waiter));
+    auth_run(CONTAINER_OF(CONTAINER_OF(t, struct jwks_waiter, task), struct auth_check, waiter));
 }
 
 /* False: nothing to wait for; the verdict stands. */
-ANSWERS static bool wait_for_keys(const struct check *c)
+ANSWERS static bool wait_for_keys(const struct auth_check *c)
 {
-    struct check *kept = arena_alloc(&c->r->arena, 1, sizeof(*kept));
+    struct auth_check *kept = arena_alloc(&c->r->arena, 1, sizeof(*kept));
 
     if (!kept) {
         auth_refuse(c, VERDICT_NO_MEMORY);
@@ -140,7 +140,7 @@ ANSWERS static bool wait_for_keys(const struct check *c)
 
 /* --- a check --- */
 
-static void auth_judge(struct check *c, struct str token, const unsigned char *digest)
+static void auth_check_token(struct auth_check *c, struct str token, const unsigned char *digest)
 {
     struct auth *a = c->auth;
     struct verified got;
@@ -159,7 +159,7 @@ static void auth_judge(struct check *c, struct str token, const unsigned char *d
         auth_admit(c, &got.claims.who);
 }
 
-static void auth_run(struct check *c)
+static void auth_run(struct auth_check *c)
 {
     static const struct principal operator_ = { .service = true, .admin = true };
     struct auth *a = c->auth;
@@ -170,19 +170,19 @@ static void auth_run(struct check *c)
         auth_refuse(c, VERDICT_NO_TOKEN);
     else if (token.n > LIMIT_TOKEN)
         auth_refuse(c, VERDICT_TOO_LONG);
-    else if (!digest_of(a, token, digest))
+    else if (!token_digest(a, token, digest))
         auth_refuse(c, VERDICT_NO_MEMORY);
     else if (a->has_admin && CRYPTO_memcmp(digest, a->admin, TOKEN_DIGEST) == 0)
         c->then(c->r, c->ctx, OK, &operator_);
     else
-        auth_judge(c, token, digest);
+        auth_check_token(c, token, digest);
 }
 
 /* --- a session --- */
 
-static void session_known(struct request *r, void *ctx, enum err e, const struct session *s)
+static void auth_session_read(struct request *r, void *ctx, enum err e, const struct session *s)
 {
-    const struct check *c = ctx;
+    const struct auth_check *c = ctx;
     struct principal p = { 0 };
 
     if (e == ERR_UNAUTHORIZED) {
@@ -198,7 +198,7 @@ static void session_known(struct request *r, void *ctx, enum err e, const struct
     auth_admit(c, &p);
 }
 
-static bool has_session(const struct auth *a, const struct request *r)
+static bool wants_session(const struct auth *a, const struct request *r)
 {
     size_t given;
 
@@ -210,9 +210,9 @@ static bool has_session(const struct auth *a, const struct request *r)
 
 void auth_check(struct auth *a, struct request *r, auth_then then, void *ctx)
 {
-    struct check c = { .auth = a, .r = r, .then = then, .ctx = ctx }, *kept;
+    struct auth_check c = { .auth = a, .r = r, .then = then, .ctx = ctx }, *kept;
 
-    if (!has_session(a, r)) {
+    if (!wants_session(a, r)) {
         auth_run(&c);
         return;
     }
@@ -222,7 +222,7 @@ void auth_check(struct auth *a, struct request *r, auth_then then, void *ctx)
         return;
     }
     *kept = c;
-    session_check(&a->sessions, r, session_known, kept);
+    session_check(&a->sessions, r, auth_session_read, kept);
 }
 
 const struct sessions *auth_sessions(const struct auth *a)
@@ -234,7 +234,7 @@ bool auth_is_admin_token(const struct auth *a, struct str token)
 {
     unsigned char digest[TOKEN_DIGEST];
 
-    return a->has_admin && token.n <= LIMIT_TOKEN && digest_of(a, token, digest) &&
+    return a->has_admin && token.n <= LIMIT_TOKEN && token_digest(a, token, digest) &&
            CRYPTO_memcmp(digest, a->admin, TOKEN_DIGEST) == 0;
 }
 
@@ -246,7 +246,7 @@ bool auth_owner_may(struct str words, struct str verb)
     return false;
 }
 
-/* --- its life --- */
+/* --- start and end --- */
 
 static bool load_keys(struct auth *a, const struct auth_options *o, struct why *why)
 {
@@ -263,22 +263,22 @@ static bool load_admin(struct auth *a, struct str token)
 {
     a->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL); /* once: a fetch costs more than the hash */
     a->has_admin = token.n > 0;
-    return a->sha256 && (!token.n || digest_of(a, token, a->admin));
+    return a->sha256 && (!token.n || token_digest(a, token, a->admin));
 }
 
 /* Also true for an empty text, which has no copy. */
-static bool auth_keep(struct auth *a, struct str text, struct str *ret)
+static bool auth_copy(struct auth *a, struct str text, struct str *ret)
 {
     *ret = text.n ? arena_str(&a->arena, text) : (struct str){ 0 };
     return ret->n == text.n && (!text.n || ret->p);
 }
 
-static bool keep_sessions(struct auth *a, const struct auth_options *o)
+static bool auth_copy_sessions(struct auth *a, const struct auth_options *o)
 {
     a->sessions = (struct sessions){ .env = o->env,
                                      .store = o->store,
                                      .admin = a->has_admin ? a->admin : NULL };
-    return auth_keep(a, o->public_url, &a->sessions.public_url);
+    return auth_copy(a, o->public_url, &a->sessions.public_url);
 }
 
 static bool start_jwks(struct auth *a, const struct auth_options *o)
@@ -301,8 +301,8 @@ struct auth *auth_new(const struct auth_options *o, struct why *why)
     arena_init(&a->arena, 4 * LIMIT_SETTING);
     a->cache = cache_new();
     if (a->cache && load_keys(a, o, why) && load_admin(a, o->admin_token) &&
-        auth_keep(a, o->issuer, &a->verifier.rules.issuer) &&
-        auth_keep(a, o->audience, &a->verifier.rules.audience) && keep_sessions(a, o) &&
+        auth_copy(a, o->issuer, &a->verifier.rules.issuer) &&
+        auth_copy(a, o->audience, &a->verifier.rules.audience) && auth_copy_sessions(a, o) &&
         start_jwks(a, o))
         return a;
     auth_free(a);

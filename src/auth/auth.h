@@ -1,13 +1,11 @@
-/* auth.h - who asks (A1, A2, A3): a bearer JWT, or a session's cookie, becomes a principal, or 401.
+/* auth.h - authentication (A1, A2, A3): turns a bearer JWT or a session's cookie into a principal.
  *
  *   (1) The algorithm belongs to the key, never to the token.
- *   (2) A token that was verified is remembered, so that the next request costs a look-up; it is
- *       forgotten at its exp, and when its key goes.
- *   (3) With a JWKS url an unknown kid waits for one fetch (shared, not more often than every 30
- *       s); while its server is down the keys that are known go on working, for a day.
- *   (4) The cookie counts below /api/v1/admin/ alone, and only without an Authorization header.
- *   (5) Who is a viewer and nothing more changes nothing: whatever the path, only GET and HEAD of
- *       his come through. */
+ *   (2) A verified token is cached until its exp, or until its key leaves the JWKS.
+ *   (3) With a JWKS URL a request with an unknown kid waits for one fetch, shared by all requests and
+ *       made at most every 30 s. While the JWKS server is down the known keys work for a day.
+ *   (4) A cookie counts only below /api/v1/admin/, and only without an Authorization header.
+ *   (5) A person who is only a viewer may use GET and HEAD alone, whatever the path. */
 #pragma once
 
 #include "auth/session.h"
@@ -21,8 +19,8 @@ struct client;
 
 struct principal {
     struct uuid user;    /* sub */
-    bool service, admin; /* scopes: they may act for anybody */
-    bool viewer;         /* may look at everything as admin does, and change nothing (A3) */
+    bool service, admin; /* scopes: they may act for any user */
+    bool viewer;         /* may read everything as admin does, and change nothing (A3) */
     struct str name;     /* of an operator who logged in; else empty */
 };
 
@@ -40,36 +38,35 @@ struct auth_options {
 
 /* Copies what it keeps. NULL: `why` says what is wrong with a key, in one line; nothing secret. */
 struct auth *auth_new(const struct auth_options *o, struct why *why);
-/* When no request waits any more. With a JWKS it may wait for a fetch that is under way, a few
- * seconds at most, and not at all where the client was freed before. NULL is fine. */
+/* Called when no request waits. With a JWKS it waits for a fetch under way, for a few seconds at
+ * most, and not at all if the client was freed before. NULL is fine. */
 void auth_free(struct auth *a);
 
-/* Calls then() once, on r->executor: at once, after a fetch of the JWKS, or after a look at the
+/* Calls then() once, on r->executor: at once, after a fetch of the JWKS, or after a read of the
  * store. OK and a principal (valid during the call), or UNAUTHORIZED (WWW-Authenticate is set on
- * the reply); FORBIDDEN: a viewer who would change something; CSRF: a cookie, and not from our
- * page. OVERLOADED or NO_MEMORY, seldom: too many wait for that fetch, or the request's arena is
- * full; of a cookie also what the store said. */
+ * the reply). FORBIDDEN: a viewer sent a request that would change something. CSRF: a cookie was
+ * sent by another page than ours. OVERLOADED: too many requests wait for the fetch. NO_MEMORY: the
+ * request's arena is full. With a cookie also the errors of the store. */
 typedef void (*auth_then)(struct request *r, void *ctx, enum err e, const struct principal *p);
 void auth_check(struct auth *a, struct request *r, auth_then then, void *ctx);
 
-/* May he see what belongs to others? Nobody asks whether he may change it who is a viewer. */
+/* True: may see what belongs to other users. */
 static inline bool auth_sees_all(const struct principal *p)
 {
     return p->service || p->admin || p->viewer;
 }
 
-/* Sees all, and may act for nobody but himself. */
+/* True: sees everything, and may act for itself only. */
 static inline bool auth_only_looks(const struct principal *p)
 {
     return p->viewer && !p->service && !p->admin;
 }
 
-/* For who logs in and out: the sessions, as long as `a` lives, and whether that is the admin token.
- */
+/* For login and logout: the sessions, as long as `a` lives, and whether a text is the admin token. */
 const struct sessions *auth_sessions(const struct auth *a);
 bool auth_is_admin_token(const struct auth *a, struct str token);
 
-/* What owners may (ICHIDO_OWNER_MAY): whether `words`, separated by commas, have the verb. */
+/* For ICHIDO_OWNER_MAY: whether `words`, separated by commas, contain the verb. */
 bool auth_owner_may(struct str words, struct str verb);
 
 /* For dev mode's banner and for tests: a HS256 token. .p NULL: no memory, or the secret is too

@@ -12,5 +12,5 @@ enum err base64url_decode(struct arena *a, struct str text, struct str *ret_byte
 #define BASE64URL_SIZE(n) (((n)*4 + 2) / 3) /* characters for n bytes */
 
 void base64url_add(struct buf *b, struct str bytes);
-/* The same into p, which has the room; returns what stands behind it, and writes no NUL. */
+/* The same into p, which is large enough. Returns the end, and writes no NUL. */
 char *base64url_put(char *p, struct str bytes);

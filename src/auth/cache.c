@@ -1,6 +1,5 @@
-/* cache.c - 16 shards with a lock each, sets of 4 entries; in a set the one that was not asked for
- * longest gives way. Only whoever holds a valid token can fill a place, so nobody can flush it from
- * outside. */
+/* cache.c - 16 shards with a lock each, with sets of 4 entries. In a full set the least recently used
+ * entry is replaced. Only valid tokens are added, so requests without one cannot flush the cache. */
 #include "auth/cache.h"
 
 #include "base/limits.h"
@@ -21,7 +20,7 @@ struct cache_entry {
 };
 
 struct shard {
-    _Alignas(64) pthread_mutex_t lock; /* a line of its own: loops do not disturb each other */
+    _Alignas(64) pthread_mutex_t lock; /* in a cache line of its own */
     uint64_t tick;
     struct cache_entry entries[SETS][WAYS];
 };
@@ -92,7 +91,7 @@ bool cache_get(struct cache *c, const unsigned char digest[TOKEN_DIGEST], int64_
     return e != NULL;
 }
 
-static struct cache_entry *place_for(struct cache_entry *set, const unsigned char *digest)
+static struct cache_entry *cache_slot_for(struct cache_entry *set, const unsigned char *digest)
 {
     struct cache_entry *oldest = &set[0], *known = cache_find(set, digest);
 
@@ -111,14 +110,14 @@ void cache_put(struct cache *c, const unsigned char digest[TOKEN_DIGEST], const 
     pthread_mutex_lock(&s->lock);
     /* Under the lock: cache_rekey raises the generation before it comes to this shard. */
     if (!v->key || generation == atomic_load(&c->generation)) {
-        e = place_for(set_of(s, digest), digest);
+        e = cache_slot_for(set_of(s, digest), digest);
         *e = (struct cache_entry){ .v = *v, .used = ++s->tick };
         memcpy(e->digest, digest, TOKEN_DIGEST);
     }
     pthread_mutex_unlock(&s->lock);
 }
 
-static void forget_gone(struct shard *s, const struct key_set *set)
+static void cache_drop_gone(struct shard *s, const struct key_set *set)
 {
     for (size_t i = 0; i < SETS; i++)
         for (struct cache_entry *e = s->entries[i]; e < s->entries[i] + WAYS; e++)
@@ -131,7 +130,7 @@ void cache_rekey(struct cache *c, const struct key_set *set)
     atomic_store(&c->generation, set->generation);
     for (size_t i = 0; i < SHARDS; i++) {
         pthread_mutex_lock(&c->shards[i].lock);
-        forget_gone(&c->shards[i], set);
+        cache_drop_gone(&c->shards[i], set);
         pthread_mutex_unlock(&c->shards[i].lock);
     }
 }

@@ -1,3 +1,5 @@
+/* hasher.c - a queue of jobs for the threads that run scrypt. A crash loses the logins under way:
+ * their clients get no answer and log in again. */
 #include "auth/hasher.h"
 
 #include "base/limits.h"
@@ -18,7 +20,7 @@ struct hasher {
     bool stopping;
 };
 
-/* NULL: it is over. */
+/* NULL: the hasher ends. */
 static struct hash_job *next_job(struct hasher *h)
 {
     struct hash_job *job = NULL;
@@ -79,7 +81,7 @@ bool hasher_check(struct hasher *h, struct hash_job *job)
     return hasher_post(h, job);
 }
 
-/* --- its life --- */
+/* --- start and end --- */
 
 static bool hasher_start(struct hasher *h)
 {

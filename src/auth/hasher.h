@@ -1,5 +1,5 @@
-/* hasher.h - passwords on threads of their own: one takes as long as a thousand requests, and a
- * loop waits for nobody. LIMIT_PASSWORD_THREADS at once, LIMIT_PASSWORD_WAITING wait, no more. */
+/* hasher.h - hashes passwords on threads of its own, since one hash takes as long as a thousand
+ * requests. LIMIT_PASSWORD_THREADS run at a time, and at most LIMIT_PASSWORD_WAITING wait. */
 #pragma once
 
 #include "auth/password.h"
@@ -8,7 +8,7 @@
 
 struct hasher;
 
-struct hash_job { /* the caller's, until it is back */
+struct hash_job { /* owned by the caller, who keeps it until it is back */
     struct task back;
     struct executor *executor;
     struct str password;          /* borrowed */
@@ -20,11 +20,10 @@ struct hash_job { /* the caller's, until it is back */
 };
 
 struct hasher *hasher_new(struct env *env); /* NULL: no threads, no memory */
-/* Waits for those that are being computed. Jobs that still wait are forgotten: nobody is left who
- * would answer. NULL is fine. */
+/* Waits for the hashes under way. Jobs that still wait are dropped. NULL is fine. */
 void hasher_free(struct hasher *h);
 
-/* From any thread; back.run is called on the executor. False: too many wait, nothing will come
- * back. */
+/* From any thread; back.run is called on the executor. False: too many jobs wait, and back.run is not
+ * called. */
 bool hasher_make(struct hasher *h, struct hash_job *job);
 bool hasher_check(struct hasher *h, struct hash_job *job);

@@ -1,8 +1,7 @@
-/* jwk.c - JSON Web Keys, and what makes a public key good enough, whoever brought it.
+/* jwk.c - JSON Web Keys, and the minimum requirements of a public key from any source.
  *
- * A set may hold keys for other purposes, for other programs and from other times: what does not
- * fit is passed over, and the rest is used. A key that shows private parts is known to somebody
- * who should not know it; it is passed over too. */
+ * A set may hold keys for other purposes and programs: those that we cannot use are skipped, and the
+ * rest is used. A key that has private members is compromised, and is skipped too. */
 #include "auth/base64url.h"
 #include "auth/keys.h"
 #include "base/json/json.h"
@@ -17,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what every public key must be --- */
+/* --- requirements of a public key --- */
 
 static bool is_odd_number(EVP_PKEY *pkey, const char *name, int least_bits, int most_bits)
 {
@@ -49,7 +48,7 @@ static const char *ec_fault(EVP_PKEY *pkey)
     return on_curve ? NULL : "its point is not on the curve";
 }
 
-static const char *fault_of(EVP_PKEY *pkey, unsigned *algs)
+static const char *key_fault(EVP_PKEY *pkey, unsigned *algs)
 {
     const char *fault = "it is neither RSA nor EC";
 
@@ -68,8 +67,8 @@ static const char *fault_of(EVP_PKEY *pkey, unsigned *algs)
     return fault;
 }
 
-/* The same bytes, alg and kid: the same key, also after it was fetched again. 0: no memory. */
-static uint64_t print_of(EVP_PKEY *pkey, unsigned algs, struct str kid)
+/* A hash of bytes, algs and kid, by which a key is recognized after another fetch. 0: no memory. */
+static uint64_t key_print(EVP_PKEY *pkey, unsigned algs, struct str kid)
 {
     unsigned char *der = NULL, digest[EVP_MAX_MD_SIZE], a = (unsigned char)algs;
     int n = i2d_PUBKEY(pkey, &der);
@@ -90,7 +89,7 @@ static uint64_t print_of(EVP_PKEY *pkey, unsigned algs, struct str kid)
 struct public_key *public_key_wrap(EVP_PKEY *pkey, unsigned algs, struct str kid,
                                    const char **ret_why)
 {
-    const char *fault = fault_of(pkey, &algs);
+    const char *fault = key_fault(pkey, &algs);
     struct public_key *k = fault ? NULL : calloc(1, sizeof(*k) + kid.n + 1);
 
     if (k) {
@@ -98,7 +97,7 @@ struct public_key *public_key_wrap(EVP_PKEY *pkey, unsigned algs, struct str kid
 
         if (kid.n)
             memcpy(copy, kid.p, kid.n);
-        *k = (struct public_key){ algs, print_of(pkey, algs, kid), { copy, kid.n }, pkey };
+        *k = (struct public_key){ algs, key_print(pkey, algs, kid), { copy, kid.n }, pkey };
     }
     if (k && k->print)
         return k;
@@ -110,17 +109,17 @@ struct public_key *public_key_wrap(EVP_PKEY *pkey, unsigned algs, struct str kid
 
 /* --- from JSON to numbers --- */
 
-/* The member as a text; .p NULL: it is not there, or is something else. */
-static struct str text_of(const cJSON *jwk, const char *name)
+/* The member as a text; .p NULL: it is absent, or is not a text. */
+static struct str jwk_text(const cJSON *jwk, const char *name)
 {
     const cJSON *member = cJSON_GetObjectItemCaseSensitive(jwk, name);
 
     return cJSON_IsString(member) ? str_of(member->valuestring) : (struct str){ 0 };
 }
 
-static struct str number_of(struct arena *a, const cJSON *jwk, const char *name)
+static struct str jwk_number(struct arena *a, const cJSON *jwk, const char *name)
 {
-    struct str text = text_of(jwk, name), bytes = { 0 };
+    struct str text = jwk_text(jwk, name), bytes = { 0 };
 
     if (!text.n || base64url_decode(a, text, &bytes))
         return (struct str){ 0 };
@@ -144,7 +143,7 @@ static EVP_PKEY *from_params(const char *type, OSSL_PARAM_BLD *bld)
 
 static EVP_PKEY *rsa_of(struct arena *a, const cJSON *jwk)
 {
-    struct str n = number_of(a, jwk, "n"), e = number_of(a, jwk, "e");
+    struct str n = jwk_number(a, jwk, "n"), e = jwk_number(a, jwk, "e");
     OSSL_PARAM_BLD *bld = OSSL_PARAM_BLD_new();
     EVP_PKEY *pkey = NULL;
     BIGNUM *bn_n = NULL, *bn_e = NULL;
@@ -164,12 +163,12 @@ static EVP_PKEY *rsa_of(struct arena *a, const cJSON *jwk)
 
 static EVP_PKEY *ec_of(struct arena *a, const cJSON *jwk)
 {
-    struct str x = number_of(a, jwk, "x"), y = number_of(a, jwk, "y");
+    struct str x = jwk_number(a, jwk, "x"), y = jwk_number(a, jwk, "y");
     unsigned char point[65] = { 4 }; /* uncompressed */
     OSSL_PARAM_BLD *bld = OSSL_PARAM_BLD_new();
     EVP_PKEY *pkey = NULL;
 
-    if (bld && str_eq(text_of(jwk, "crv"), S("P-256")) && x.n == 32 && y.n == 32) {
+    if (bld && str_eq(jwk_text(jwk, "crv"), S("P-256")) && x.n == 32 && y.n == 32) {
         memcpy(point + 1, x.p, 32);
         memcpy(point + 33, y.p, 32);
         if (OSSL_PARAM_BLD_push_utf8_string(bld, OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) &&
@@ -198,7 +197,7 @@ static bool may_verify(const cJSON *jwk)
     const cJSON *ops = cJSON_GetObjectItemCaseSensitive(jwk, "key_ops"), *op;
     bool listed = false;
 
-    if (use && !str_eq(text_of(jwk, "use"), S("sig")))
+    if (use && !str_eq(jwk_text(jwk, "use"), S("sig")))
         return false;
     if (!ops)
         return true;
@@ -206,15 +205,15 @@ static bool may_verify(const cJSON *jwk)
     return cJSON_IsArray(ops) && listed;
 }
 
-/* A key that names its alg takes no other. */
-static unsigned algs_of(const cJSON *jwk)
+/* A key that names an alg may be used with that one only. */
+static unsigned jwk_algs(const cJSON *jwk)
 {
     if (!cJSON_GetObjectItemCaseSensitive(jwk, "alg"))
         return JWT_RS256 | JWT_PS256 | JWT_ES256;
-    return jwt_alg_of(text_of(jwk, "alg")) & ~(unsigned)JWT_HS256;
+    return jwt_alg_of(jwk_text(jwk, "alg")) & ~(unsigned)JWT_HS256;
 }
 
-static const char *auth_jwk_unfit(const cJSON *jwk)
+static const char *jwk_unfit(const cJSON *jwk)
 {
     const cJSON *kid = cJSON_GetObjectItemCaseSensitive(jwk, "kid");
 
@@ -224,18 +223,18 @@ static const char *auth_jwk_unfit(const cJSON *jwk)
         return "it shows private parts";
     if (!may_verify(jwk))
         return "use or key_ops say that it does not verify";
-    if (kid && (!text_of(jwk, "kid").n || text_of(jwk, "kid").n > LIMIT_TOKEN_KID))
+    if (kid && (!jwk_text(jwk, "kid").n || jwk_text(jwk, "kid").n > LIMIT_TOKEN_KID))
         return "its kid is not a short text";
-    return algs_of(jwk) ? NULL : "its alg is none of ours";
+    return jwk_algs(jwk) ? NULL : "its alg is none of ours";
 }
 
 struct public_key *public_key_from_jwk(const cJSON *jwk, const char **ret_why)
 {
-    struct str kty = text_of(jwk, "kty");
+    struct str kty = jwk_text(jwk, "kty");
     EVP_PKEY *pkey = NULL;
     struct arena a;
 
-    *ret_why = auth_jwk_unfit(jwk);
+    *ret_why = jwk_unfit(jwk);
     if (*ret_why)
         return NULL;
     arena_init(&a, LIMIT_JWKS_BYTES);
@@ -245,12 +244,12 @@ struct public_key *public_key_from_jwk(const cJSON *jwk, const char **ret_why)
         pkey = ec_of(&a, jwk);
     arena_release(&a);
     *ret_why = "its kty, crv or numbers are none of ours";
-    return pkey ? public_key_wrap(pkey, algs_of(jwk), text_of(jwk, "kid"), ret_why) : NULL;
+    return pkey ? public_key_wrap(pkey, jwk_algs(jwk), jwk_text(jwk, "kid"), ret_why) : NULL;
 }
 
 /* --- the set --- */
 
-static void add_key(struct key_set *s, const cJSON *jwk)
+static void key_set_add(struct key_set *s, const cJSON *jwk)
 {
     const char *why = "there are too many keys";
     struct public_key *k = NULL;
@@ -280,7 +279,7 @@ struct key_set *key_set_parse(struct str json)
     if (!s)
         return NULL;
     atomic_init(&s->refs, 1);
-    cJSON_ArrayForEach(one, keys) add_key(s, one);
+    cJSON_ArrayForEach(one, keys) key_set_add(s, one);
     return s;
 }
 

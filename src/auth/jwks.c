@@ -5,11 +5,11 @@
  *                                 the background  the fetch; has it        tokens are refused
  *                                                 failed: goes on
  *
- *   (1) Two fetches begin at least LIMIT_JWKS_PAUSE_MS apart, whatever the reason: strangers with
- *       invented kids cannot make us a burden to the keys' server.
- *   (2) Only a whole, well-formed set replaces the one before. It does so together with the cache's
- *       (under one lock), so that a key that has gone verifies nothing more.
- *   (3) The answer is read on the client's thread: our executor runs what it is given at once. */
+ *   (1) Two fetches begin at least LIMIT_JWKS_PAUSE_MS apart, so tokens with invented kids cannot
+ *       cause many requests to the JWKS server.
+ *   (2) Only a complete, well-formed set replaces the previous one. The cache gets it under the same
+ *       lock, so that a removed key verifies nothing more.
+ *   (3) The answer is read on the client's thread: our executor runs its tasks at once. */
 #include "auth/jwks.h"
 
 #include "base/limits.h"
@@ -30,7 +30,7 @@ struct jwks {
     struct executor executor;
     struct call call;
     struct arena arena;          /* of the call's answer */
-    _Atomic int64_t quiet_ms;    /* until then jwks_tend has nothing to do */
+    _Atomic int64_t quiet_ms;    /* jwks_tend has nothing to do until then */
     _Atomic uint64_t generation; /* of the set */
 
     pthread_mutex_t lock; /* guards all below */
@@ -93,14 +93,14 @@ static void jwks_begin(struct jwks *j, int64_t now_ms)
     client_call(j->client, &j->call);
 }
 
-static bool may_begin(const struct jwks *j, int64_t now_ms)
+static bool jwks_may_begin(const struct jwks *j, int64_t now_ms)
 {
     int64_t pause = j->known ? LIMIT_JWKS_PAUSE_MS : LIMIT_JWKS_FIRST_MS;
 
     return !j->fetching && now_ms - j->tried_ms >= pause;
 }
 
-static void jwks_took(struct jwks *j, struct key_set *set, int64_t now_ms)
+static void jwks_replace(struct jwks *j, struct key_set *set, int64_t now_ms)
 {
     jwks_install(j, set);
     j->known = true;
@@ -134,7 +134,7 @@ static void jwks_wake(struct jwks_waiter *w)
     }
 }
 
-static void fetch_done(struct call *c)
+static void jwks_fetched(struct call *c)
 {
     struct jwks *j = CONTAINER_OF(c, struct jwks, call);
     bool answered = c->result == CALL_ANSWERED && c->status == 200;
@@ -144,7 +144,7 @@ static void fetch_done(struct call *c)
 
     pthread_mutex_lock(&j->lock);
     if (set)
-        jwks_took(j, set, now_ms);
+        jwks_replace(j, set, now_ms);
     else
         jwks_failed(j, c, now_ms);
     arena_release(&j->arena);
@@ -158,13 +158,13 @@ static void fetch_done(struct call *c)
     jwks_wake(waiters); /* j may be gone by now */
 }
 
-static void run_at_once(struct executor *h, struct task *t)
+static void run_task_at_once(struct executor *h, struct task *t)
 {
     (void)h;
     t->run(t);
 }
 
-/* --- asked from outside --- */
+/* --- for users --- */
 
 bool jwks_tend(struct jwks *j)
 {
@@ -177,7 +177,7 @@ bool jwks_tend(struct jwks *j)
     age = now_ms - j->fetched_ms;
     if (j->known && age >= LIMIT_JWKS_DOWN_MS && j->failed)
         jwks_drop(j);
-    if ((!j->known || age >= LIMIT_JWKS_MS - LIMIT_JWKS_AHEAD_MS) && may_begin(j, now_ms))
+    if ((!j->known || age >= LIMIT_JWKS_MS - LIMIT_JWKS_AHEAD_MS) && jwks_may_begin(j, now_ms))
         jwks_begin(j, now_ms);
     better_wait = j->known && age >= LIMIT_JWKS_MS && j->fetching && !j->failed;
     pthread_mutex_unlock(&j->lock);
@@ -199,7 +199,7 @@ enum jwks_wait jwks_await(struct jwks *j, uint64_t seen, struct jwks_waiter *w)
         pthread_mutex_unlock(&j->lock);
         return JWKS_NEWER;
     }
-    if (may_begin(j, now_ms))
+    if (jwks_may_begin(j, now_ms))
         jwks_begin(j, now_ms);
     if (j->fetching && j->waiting == LIMIT_JWKS_WAITERS) {
         result = JWKS_FULL;
@@ -224,11 +224,11 @@ struct key_set *jwks_keys(struct jwks *j)
     return set;
 }
 
-/* --- its life --- */
+/* --- start and end --- */
 
 struct jwks *jwks_new(const struct jwks_options *o)
 {
-    static const struct executor_ops ops = { .post = run_at_once };
+    static const struct executor_ops ops = { .post = run_task_at_once };
     struct jwks *j = calloc(1, sizeof(*j));
     struct key_set *none = empty_set();
 
@@ -241,7 +241,7 @@ struct jwks *jwks_new(const struct jwks_options *o)
     j->client = o->client;
     j->cache = o->cache;
     j->executor.ops = &ops;
-    j->call.done = fetch_done;
+    j->call.done = jwks_fetched;
     j->last = &j->first;
     arena_init(&j->arena, 2 * LIMIT_JWKS_BYTES + LIMIT_CALL_HEADERS);
     pthread_mutex_init(&j->lock, NULL);

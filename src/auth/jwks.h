@@ -1,4 +1,4 @@
-/* jwks.h - the keys behind a url, kept fresh by whoever asks for them: an idle server fetches
+/* jwks.h - the keys behind a URL. They are refreshed when they are used, so an idle server fetches
  * nothing. Any thread may call; one fetch is under way at a time. */
 #pragma once
 
@@ -16,7 +16,7 @@ struct jwks_options {
     struct cache *cache; /* hears of every new set */
 };
 
-/* Who waits for a fetch. task.run is called on the executor, once, whatever came of the fetch. */
+/* A request that waits for a fetch. task.run is called on the executor once, also after a failure. */
 struct jwks_waiter {
     struct task task;
     struct executor *executor;
@@ -24,15 +24,16 @@ struct jwks_waiter {
 };
 
 struct jwks *jwks_new(const struct jwks_options *o); /* fetches at once. NULL: no memory */
-/* Nobody waits any more. A fetch under way is waited for; it ends when the client is freed, too. */
+/* Called when no request waits. Waits for a fetch under way, which also ends when the client is
+ * freed. */
 void jwks_free(struct jwks *j);
 
 struct key_set *jwks_keys(struct jwks *j); /* the present set, maybe empty; unref it */
 uint64_t jwks_generation(struct jwks *j);  /* of the present set */
 
-/* Before every use: begins the fetch that is due and drops keys that are too old. Costs next to
- * nothing while nothing is due. True: the keys are older than they should be, and a fetch that has
- * not failed yet is under way: better wait for it. */
+/* Called before every use: begins a fetch that is due, and drops keys that are too old. Costs almost
+ * nothing while nothing is due. True: the keys are too old, and a fetch is under way that has not
+ * failed yet, so the caller should wait for it. */
 bool jwks_tend(struct jwks *j);
 
 enum jwks_wait {
@@ -41,6 +42,6 @@ enum jwks_wait {
     JWKS_NO_USE, /* the last fetch is too young for another: there is nothing to wait for */
     JWKS_FULL,   /* too many wait */
 };
-/* Joins the fetch under way, or begins one. seen: the generation from before the set was used; a
- * fetch may have ended since. */
+/* Joins the fetch under way, or begins one. seen: the generation from before the set was used, since
+ * a fetch may have ended meanwhile. */
 enum jwks_wait jwks_await(struct jwks *j, uint64_t seen, struct jwks_waiter *w);

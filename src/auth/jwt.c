@@ -1,8 +1,8 @@
 /* jwt.c - form and header, then claims.
  *
- * What the header may say is decided here, before any key is touched: an alg we speak, no crit, no
- * b64, no typ of another kind of token. jku, x5u, jwk and x5c are never looked at: a token cannot
- * bring its own key. Duplicate members, loose numbers and bad UTF-8 end in json_pick. */
+ * The header is checked before any key is used: a supported alg, no crit, no b64, no typ of another
+ * kind of token. jku, x5u, jwk and x5c are ignored, so a token cannot bring its own key. json_pick
+ * rejects duplicate members, malformed numbers and bad UTF-8. */
 #include "auth/jwt.h"
 
 #include "auth/base64url.h"
@@ -21,7 +21,7 @@ const char *verdict_words(enum verdict v)
     return all[v];
 }
 
-static enum verdict verdict_of(enum err e, enum verdict otherwise)
+static enum verdict verdict_of_err(enum err e, enum verdict otherwise)
 {
     return e == ERR_NO_MEMORY ? VERDICT_NO_MEMORY : otherwise;
 }
@@ -66,7 +66,7 @@ static enum verdict read_kid(struct arena *a, const struct json_value *v, struct
         return VERDICT_OK;
     e = json_unescape(a, v, &t->kid);
     if (e)
-        return verdict_of(e, VERDICT_KID);
+        return verdict_of_err(e, VERDICT_KID);
     t->has_kid = true;
     return t->kid.n && t->kid.n <= LIMIT_TOKEN_KID ? VERDICT_OK : VERDICT_KID;
 }
@@ -82,7 +82,7 @@ static enum verdict read_header(struct arena *a, struct str json, struct jwt *t)
         return VERDICT_HEADER;
     if (v[CRIT].type != JSON_ABSENT || v[B64].type != JSON_ABSENT)
         return VERDICT_CRIT;
-    /* With an escape in it the alg is no alg: nobody writes it so who means well. */
+    /* An alg with an escape is not accepted. */
     alg = v[ALG].type == JSON_STRING ? jwt_alg_of(v[ALG].raw) : 0;
     if (!alg)
         return VERDICT_ALG;
@@ -94,12 +94,12 @@ static enum verdict read_header(struct arena *a, struct str json, struct jwt *t)
 
 /* --- the form --- */
 
-struct auth_jwt_parts {
+struct jwt_parts {
     struct str header, claims, signature; /* base64url */
 };
 
 /* Three parts: five would be a JWE. */
-static bool auth_jwt_split(struct str token, struct auth_jwt_parts *ret)
+static bool jwt_split(struct str token, struct jwt_parts *ret)
 {
     size_t dots = 0;
 
@@ -114,14 +114,14 @@ static bool auth_jwt_split(struct str token, struct auth_jwt_parts *ret)
 enum verdict jwt_read(struct arena *a, struct str token, struct jwt *ret_jwt)
 {
     struct jwt t = { 0 };
-    struct auth_jwt_parts p;
+    struct jwt_parts p;
     struct str header;
     enum verdict v;
     enum err e;
 
     if (token.n > LIMIT_TOKEN)
         return VERDICT_TOO_LONG;
-    if (!auth_jwt_split(token, &p))
+    if (!jwt_split(token, &p))
         return VERDICT_FORM;
     e = base64url_decode(a, p.header, &header);
     if (!e)
@@ -129,7 +129,7 @@ enum verdict jwt_read(struct arena *a, struct str token, struct jwt *ret_jwt)
     if (!e)
         e = base64url_decode(a, p.signature, &t.signature);
     if (e)
-        return verdict_of(e, VERDICT_FORM);
+        return verdict_of_err(e, VERDICT_FORM);
     v = read_header(a, header, &t);
     if (v)
         return v;
@@ -188,9 +188,10 @@ static bool is_text(struct arena *a, const struct json_value *v, struct str want
     return json_unescape(a, v, &text) == OK && str_eq(text, wanted);
 }
 
-/* Calls see() with the text, or with each text of the array. False: it is something else. */
-static bool each_text(struct arena *a, const struct json_value *v,
-                      void (*see)(void *ctx, struct str text), void *ctx)
+/* Calls see() with the text, or with each text of the array. False: neither a text nor an array of
+ * texts. */
+static bool each_claim_text(struct arena *a, const struct json_value *v,
+                            void (*see)(void *ctx, struct str text), void *ctx)
 {
     CLEANUP(json_freep) cJSON *list = NULL;
     const cJSON *one;
@@ -218,21 +219,21 @@ struct auth_jwt_search {
     bool found;
 };
 
-static void look_for(void *ctx, struct str text)
+static void audience_matches(void *ctx, struct str text)
 {
     struct auth_jwt_search *s = ctx;
 
     s->found |= str_eq(text, s->wanted);
 }
 
-static bool is_for_us(struct arena *a, const struct json_value *aud, struct str audience)
+static bool audience_is_ours(struct arena *a, const struct json_value *aud, struct str audience)
 {
     struct auth_jwt_search s = { .wanted = audience };
 
-    return !audience.n || (each_text(a, aud, look_for, &s) && s.found);
+    return !audience.n || (each_claim_text(a, aud, audience_matches, &s) && s.found);
 }
 
-static void take_scopes(void *ctx, struct str words)
+static void add_scopes(void *ctx, struct str words)
 {
     struct principal *p = ctx;
 
@@ -245,7 +246,7 @@ static void take_scopes(void *ctx, struct str words)
     }
 }
 
-/* Issuers disagree on the claim's name and form; null is as good as absent. */
+/* Issuers use different names and forms of the claim. null counts as absent. */
 static bool read_scopes(struct arena *a, const struct json_value *v, struct principal *p)
 {
     static const int names[] = { SCOPE, SCP, SCOPES };
@@ -254,13 +255,13 @@ static bool read_scopes(struct arena *a, const struct json_value *v, struct prin
         const struct json_value *one = &v[names[i]];
 
         if (one->type != JSON_ABSENT && one->type != JSON_NULL &&
-            !each_text(a, one, take_scopes, p))
+            !each_claim_text(a, one, add_scopes, p))
             return false;
     }
     return true;
 }
 
-/* All zero is nobody: it stands for the admin token. */
+/* The all-zero UUID is rejected, since it stands for the admin token. */
 static bool read_user(struct arena *a, const struct json_value *v, struct uuid *ret_user)
 {
     struct str text;
@@ -285,7 +286,7 @@ enum verdict jwt_read_claims(struct arena *a, struct str claims, const struct jw
         return verdict;
     if (rules->issuer.n && !is_text(a, &v[ISS], rules->issuer))
         return VERDICT_ISSUER;
-    if (!is_for_us(a, &v[AUD], rules->audience))
+    if (!audience_is_ours(a, &v[AUD], rules->audience))
         return VERDICT_AUDIENCE;
     if (!read_user(a, &v[SUB], &c.who.user))
         return VERDICT_SUBJECT;

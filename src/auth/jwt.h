@@ -47,19 +47,19 @@ struct jwt {
     struct str signature;   /* bytes */
 };
 
-/* The alg of that name; 0: none that we speak. Case matters, so no spelling of none gets in. */
+/* The alg of that name; 0: not supported. Case matters, so no spelling of "none" is accepted. */
 unsigned jwt_alg_of(struct str name);
 
 /* Reads the form and the header. Texts live in the arena or in the token. */
 enum verdict jwt_read(struct arena *a, struct str token, struct jwt *ret_jwt);
 
 struct jwt_rules {
-    struct str issuer, audience; /* empty: not asked for */
+    struct str issuer, audience; /* empty: not required */
 };
 
 struct jwt_claims {
     struct principal who;
-    int64_t from_ms, until_ms; /* it is good while from <= now < until */
+    int64_t from_ms, until_ms; /* valid while from <= now < until */
 };
 
 /* Only for claims whose signature was verified. */

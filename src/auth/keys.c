@@ -1,3 +1,4 @@
+/* keys.c - the HMAC key of HS256, public keys from PEM, and the verification of signatures. */
 #include "auth/keys.h"
 
 #include "base/limits.h"
@@ -23,7 +24,7 @@ static const unsigned char *bytes_of(struct str s)
 /* --- HS256 --- */
 
 struct secret_key {
-    EVP_MAC_CTX *keyed; /* HMAC-SHA256 with the key in it; only duplicated */
+    EVP_MAC_CTX *keyed; /* HMAC-SHA256 with its key set: duplicated for each check */
 };
 
 static EVP_MAC_CTX *keyed_new(struct str secret)
@@ -95,7 +96,7 @@ static int no_passphrase(char *buf, int size, int writing, void *ctx)
     (void)size;
     (void)writing;
     (void)ctx;
-    return -1; /* else OpenSSL asks on the terminal */
+    return -1; /* without this callback OpenSSL asks on the terminal */
 }
 
 static EVP_PKEY *read_pem(struct str pem)
@@ -131,8 +132,8 @@ void public_key_free(struct public_key *k)
 
 /* --- verifying --- */
 
-/* OpenSSL wants DER; a token has r and s side by side, 32 bytes each, and only that is taken. */
-static int der_of(struct str raw, unsigned char **ret_der)
+/* OpenSSL needs DER. A token has r and s, 32 bytes each; no other form is accepted. */
+static int ecdsa_der(struct str raw, unsigned char **ret_der)
 {
     ECDSA_SIG *sig = ECDSA_SIG_new();
     BIGNUM *r, *s;
@@ -163,8 +164,8 @@ static bool set_padding(EVP_PKEY_CTX *ctx, enum jwt_alg alg)
     return true;
 }
 
-static bool auth_keys_verifies(EVP_PKEY *pkey, enum jwt_alg alg, struct str text,
-                               const unsigned char *sig, size_t sig_n)
+static bool key_verifies(EVP_PKEY *pkey, enum jwt_alg alg, struct str text,
+                         const unsigned char *sig, size_t sig_n)
 {
     EVP_MD_CTX *md = EVP_MD_CTX_new();
     EVP_PKEY_CTX *ctx = NULL;
@@ -173,7 +174,7 @@ static bool auth_keys_verifies(EVP_PKEY *pkey, enum jwt_alg alg, struct str text
                 EVP_DigestVerify(md, sig, sig_n, bytes_of(text), text.n) == 1;
 
     EVP_MD_CTX_free(md);
-    ERR_clear_error(); /* TLS on this thread looks at the same list */
+    ERR_clear_error(); /* TLS on this thread reads the same list of errors */
     return fine;
 }
 
@@ -188,9 +189,9 @@ bool public_key_verifies(const struct public_key *k, enum jwt_alg alg, struct st
         return false;
     if (alg != JWT_ES256)
         return signature.n == (size_t)EVP_PKEY_get_size(k->pkey) &&
-               auth_keys_verifies(k->pkey, alg, text, bytes_of(signature), signature.n);
-    n = der_of(signature, &der);
-    fine = n > 0 && auth_keys_verifies(k->pkey, alg, text, der, (size_t)n);
+               key_verifies(k->pkey, alg, text, bytes_of(signature), signature.n);
+    n = ecdsa_der(signature, &der);
+    fine = n > 0 && key_verifies(k->pkey, alg, text, der, (size_t)n);
     OPENSSL_free(der);
     return fine;
 }

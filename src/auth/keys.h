@@ -13,7 +13,7 @@
 
 struct secret_key;
 
-/* NULL: `why` says it, and nothing secret. */
+/* NULL: `why` says the reason, without secrets. */
 struct secret_key *secret_key_new(struct str secret, struct why *why);
 void secret_key_free(struct secret_key *k);
 bool secret_key_verifies(const struct secret_key *k, struct str text, struct str signature);
@@ -23,33 +23,33 @@ bool secret_key_sign(const struct secret_key *k, struct str text, unsigned char 
 
 struct public_key {
     unsigned algs;  /* of enum jwt_alg */
-    uint64_t print; /* the same key has the same, with the same kid and algs; never 0 */
+    uint64_t print; /* a hash of key, kid and algs; never 0 */
     struct str kid; /* of a JWK; empty: none */
     EVP_PKEY *pkey;
 };
 
-/* Takes pkey over. algs: those it may be used for, of which its type leaves some. NULL: *ret_why
- * (static words) says why it is not good enough. */
+/* Takes ownership of pkey. algs: those it may be used for, of which its type leaves some. NULL:
+ * *ret_why (a static text) says why the key is not accepted. */
 struct public_key *public_key_wrap(EVP_PKEY *pkey, unsigned algs, struct str kid,
                                    const char **ret_why);
 struct public_key *public_key_from_pem(struct str pem, struct why *why);
-/* NULL: *ret_why (static words) says why this key is passed over. */
+/* NULL: *ret_why (a static text) says why this key is skipped. */
 struct public_key *public_key_from_jwk(const cJSON *jwk, const char **ret_why);
 void public_key_free(struct public_key *k);
 bool public_key_verifies(const struct public_key *k, enum jwt_alg alg, struct str text,
                          struct str signature);
 
-/* --- the keys of a JWKS, shared by whoever verifies with them --- */
+/* --- the keys of a JWKS, shared by reference count --- */
 
 struct key_set {
     _Atomic int refs;
-    uint64_t generation; /* set by who installs it */
+    uint64_t generation; /* set when it is installed */
     size_t count, skipped;
     const char *skipped_why; /* of the first one that was passed over */
     struct public_key *keys[];
 };
 
-/* NULL: the text is not a JWKS. Keys that are of no use to us are passed over, not an error. */
+/* NULL: the text is not a JWKS. Keys that we cannot use are skipped and are no error. */
 struct key_set *key_set_parse(struct str json);
 struct key_set *key_set_ref(struct key_set *s);
 void key_set_unref(struct key_set *s); /* the last one frees it */

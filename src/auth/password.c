@@ -1,3 +1,4 @@
+/* password.c - scrypt, and the text in which its parameters, salt and hash are stored. */
 #include "auth/password.h"
 
 #include "auth/base64url.h"
@@ -77,7 +78,7 @@ bool password_hash(struct str password, struct rng *rng, char ret_text[PASSWORD_
     return true;
 }
 
-/* --- reading a text --- */
+/* --- parsing --- */
 
 static bool read_number(struct str *rest, int most, int *ret)
 {

@@ -9,12 +9,12 @@
 
 enum { PASSWORD_TEXT = 95 };
 
-/* Well-formed, verified by nothing: for names that nobody has, so that they take as long. */
+/* Well-formed, and no password matches it: checked for unknown names, so that they take as long. */
 #define PASSWORD_OF_NOBODY                                                                         \
     S("scrypt$15$8$1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
 
 bool password_is_fit(struct str password); /* LIMIT_PASSWORD_MIN to LIMIT_PASSWORD bytes, UTF-8 */
 /* False: no memory. */
 bool password_hash(struct str password, struct rng *rng, char ret_text[PASSWORD_TEXT + 1]);
-/* False also for a text that is none of ours. In constant time once it was computed. */
+/* False also for a malformed text. The hashes are compared in constant time. */
 bool password_matches(struct str password, struct str text);

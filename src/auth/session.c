@@ -1,3 +1,8 @@
+/* session.c - tokens, cookies and rows of sessions, and the check of a request.
+ *
+ *   cookie --> SHA-256 --> the row, read in a unit of work --> csrf and origin --> then()
+ *
+ * A session is a row and nothing else: it survives a restart, and ends on all nodes at once. */
 #include "auth/session.h"
 
 #include "auth/base64url.h"
@@ -17,9 +22,10 @@ static struct str bytes_of(const unsigned char *p, size_t n)
     return (struct str){ (const char *)p, n };
 }
 
-/* --- what follows from a token --- */
+/* --- values derived from a token --- */
 
-static bool hash_of(struct str token, const unsigned char *admin, unsigned char ret[SESSION_HASH])
+static bool session_hash(struct str token, const unsigned char *admin,
+                         unsigned char ret[SESSION_HASH])
 {
     unsigned char in[SESSION_TOKEN + SESSION_HASH];
     size_t n = token.n;
@@ -35,7 +41,7 @@ static bool hash_of(struct str token, const unsigned char *admin, unsigned char 
     return ok;
 }
 
-static bool csrf_of(struct str token, char ret[SESSION_CSRF + 1])
+static bool session_csrf(struct str token, char ret[SESSION_CSRF + 1])
 {
     unsigned char mac[SESSION_HASH];
     unsigned n = 0;
@@ -48,14 +54,14 @@ static bool csrf_of(struct str token, char ret[SESSION_CSRF + 1])
 
 /* --- beginning and ending --- */
 
-static int64_t end_of(int64_t created_ms, int64_t seen_ms)
+static int64_t session_end_ms(int64_t created_ms, int64_t seen_ms)
 {
     int64_t idle = seen_ms + LIMIT_SESSION_IDLE_MS, last = created_ms + LIMIT_SESSION_MS;
 
     return idle < last ? idle : last;
 }
 
-static bool is_nobody(struct uuid user)
+static bool is_admin_token(struct uuid user)
 {
     return uuid_eq(user, (struct uuid){ 0 });
 }
@@ -71,9 +77,9 @@ bool session_new(const struct sessions *s, struct uuid user, char ret_token[SESS
     *base64url_put(ret_token, bytes_of(bytes, sizeof(bytes))) = '\0';
     OPENSSL_cleanse(bytes, sizeof(bytes));
     *ret = (struct session){ .user = user, .created_ms = now_ms, .seen_ms = now_ms };
-    ret->expires_ms = end_of(now_ms, now_ms);
-    return hash_of(token, is_nobody(user) ? s->admin : NULL, ret->hash) &&
-           csrf_of(token, ret->csrf);
+    ret->expires_ms = session_end_ms(now_ms, now_ms);
+    return session_hash(token, is_admin_token(user) ? s->admin : NULL, ret->hash) &&
+           session_csrf(token, ret->csrf);
 }
 
 enum err session_add(struct tx *tx, const struct session *s)
@@ -82,13 +88,14 @@ enum err session_add(struct tx *tx, const struct session *s)
     enum err e =
         TX_DO(tx, STMT_sessions_prune, -1, V_INT(s->created_ms), V_INT(LIMIT_SESSIONS_PRUNED));
 
-    if (!e)
-        e = TX_DO(tx, STMT_sessions_trim, -1, user, V_INT(LIMIT_SESSIONS - 1));
-    if (!e)
-        e = TX_DO(tx, STMT_session_add, 1, V_BLOB(bytes_of(s->hash, SESSION_HASH)), user,
-                  V_TEXT(s->name), V_TEXT(s->viewer ? S("viewer") : S("operator")),
-                  V_INT(s->created_ms), V_INT(s->expires_ms));
-    return e;
+    if (e)
+        return e;
+    e = TX_DO(tx, STMT_sessions_trim, -1, user, V_INT(LIMIT_SESSIONS - 1));
+    if (e)
+        return e;
+    return TX_DO(tx, STMT_session_add, 1, V_BLOB(bytes_of(s->hash, SESSION_HASH)), user,
+                 V_TEXT(s->name), V_TEXT(s->viewer ? S("viewer") : S("operator")),
+                 V_INT(s->created_ms), V_INT(s->expires_ms));
 }
 
 enum err session_leave(struct tx *tx, const struct session *s)
@@ -103,7 +110,8 @@ bool session_before(const struct sessions *s, const struct request *r, struct se
     struct str token = s->store ? session_token(r) : (struct str){ 0 };
 
     *ret = (struct session_before){ .any = token.n > 0 };
-    return !token.n || (hash_of(token, NULL, ret->person) && hash_of(token, s->admin, ret->admin));
+    return !token.n ||
+           (session_hash(token, NULL, ret->person) && session_hash(token, s->admin, ret->admin));
 }
 
 enum err session_replace(struct tx *tx, const struct session_before *b, int64_t now_ms,
@@ -122,10 +130,10 @@ enum err session_replace(struct tx *tx, const struct session_before *b, int64_t 
     return uuid_of_bytes(row.col[0].s, &ret->user) ? OK : ERR_INTERNAL;
 }
 
-/* --- where a request comes from --- */
+/* --- the origin of a request --- */
 
 /* "https://pay.example.jp/x" -> "https://pay.example.jp" */
-static struct str origin_of(struct str url)
+static struct str url_origin(struct str url)
 {
     struct str rest = url, scheme = str_cut(&rest, ':');
 
@@ -135,10 +143,10 @@ static struct str origin_of(struct str url)
     return (struct str){ url.p, scheme.n + 3 + str_cut(&rest, '/').n };
 }
 
-static bool is_own_origin(const struct sessions *s, const struct request *r, struct str origin)
+static bool origin_is_ours(const struct sessions *s, const struct request *r, struct str origin)
 {
     struct str host = request_header(r, S("Host"), NULL), rest = origin;
-    struct str ours = origin_of(s->public_url), scheme = str_cut(&rest, ':');
+    struct str ours = url_origin(s->public_url), scheme = str_cut(&rest, ':');
 
     if (ours.n && str_eq_nocase(ours, origin))
         return true;
@@ -155,7 +163,7 @@ bool session_same_site(const struct sessions *s, const struct request *r)
 
     if (sites && !str_eq(site, S("same-origin")) && !str_eq(site, S("none")))
         return false;
-    return !origins || is_own_origin(s, r, origin);
+    return !origins || origin_is_ours(s, r, origin);
 }
 
 /* --- the cookie --- */
@@ -198,7 +206,7 @@ struct str session_token(const struct request *r)
 
 /* --- a check --- */
 
-struct auth_session_visit { /* one request's, in its arena */
+struct session_check { /* one request's, in its arena */
     struct unit unit;
     const struct sessions *sessions;
     struct request *r;
@@ -209,7 +217,7 @@ struct auth_session_visit { /* one request's, in its arena */
     int64_t now_ms;
 };
 
-static bool take_row(struct auth_session_visit *v, const struct row *row)
+static bool session_of_row(struct session_check *v, const struct row *row)
 {
     struct session *s = &v->session;
     bool by_admin;
@@ -223,96 +231,97 @@ static bool take_row(struct auth_session_visit *v, const struct row *row)
     s->created_ms = row->col[5].i;
     s->seen_ms = row->col[6].i;
     s->expires_ms = row->col[7].i;
-    return is_nobody(s->user) ? by_admin : !by_admin && row->col[2].type != VAL_NULL;
+    return is_admin_token(s->user) ? by_admin : !by_admin && row->col[2].type != VAL_NULL;
 }
 
 static enum err read_session(struct tx *tx, struct unit *u)
 {
-    struct auth_session_visit *v = CONTAINER_OF(u, struct auth_session_visit, unit);
+    struct session_check *v = CONTAINER_OF(u, struct session_check, unit);
     struct row row;
     enum err e = TX_ROW(tx, STMT_session_read, &row, V_BLOB(bytes_of(v->person, SESSION_HASH)),
                         V_BLOB(bytes_of(v->admin, SESSION_HASH)), V_INT(v->now_ms));
 
-    if (e == ERR_NOT_FOUND || (!e && !take_row(v, &row)))
+    if (e == ERR_NOT_FOUND || (!e && !session_of_row(v, &row)))
         return ERR_UNAUTHORIZED;
     return e ? e : v->session.name.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err write_seen(struct tx *tx, struct unit *u)
+static enum err session_write_seen(struct tx *tx, struct unit *u)
 {
-    struct auth_session_visit *v = CONTAINER_OF(u, struct auth_session_visit, unit);
+    struct session_check *v = CONTAINER_OF(u, struct session_check, unit);
 
     return TX_DO(tx, STMT_session_seen, -1, V_INT(v->now_ms), V_INT(v->session.expires_ms),
                  V_BLOB(bytes_of(v->session.hash, SESSION_HASH)));
 }
 
-static bool changes_nothing(const struct request *r)
+static bool method_is_safe(const struct request *r)
 {
     return str_eq(r->method, S("GET")) || str_eq(r->method, S("HEAD"));
 }
 
-static bool has_csrf(const struct auth_session_visit *v)
+static bool request_has_csrf(const struct session_check *v)
 {
     struct str given = request_header(v->r, S("X-CSRF-Token"), NULL);
 
     return given.n == SESSION_CSRF && CRYPTO_memcmp(given.p, v->session.csrf, SESSION_CSRF) == 0;
 }
 
-/* The page asks again and again whether anybody is there or not, and says so where nobody is. Who
- * changes something is there. */
-static bool is_poll(const struct request *r)
+/* The page marks the requests that it repeats by itself, without a person. A request that changes
+ * something is never one of them. */
+static bool request_is_poll(const struct request *r)
 {
-    return changes_nothing(r) && str_eq(request_header(r, S("X-Ichido-Poll"), NULL), S("1"));
+    return method_is_safe(r) && str_eq(request_header(r, S("X-Ichido-Poll"), NULL), S("1"));
 }
 
-/* Whether that it was seen could be written does not matter to who asks. */
-static void auth_session_seen(struct unit *u)
+/* The request is answered whether or not the time of use could be written. */
+static void session_seen_done(struct unit *u)
 {
-    struct auth_session_visit *v = CONTAINER_OF(u, struct auth_session_visit, unit);
+    struct session_check *v = CONTAINER_OF(u, struct session_check, unit);
 
     v->then(v->r, v->ctx, OK, &v->session);
 }
 
-static void auth_session_admit(struct auth_session_visit *v)
+static void session_admit(struct session_check *v)
 {
-    static const struct unit_kind kind = { "session.seen", UNIT_FRONT, write_seen, NULL };
+    static const struct unit_kind kind = { "session.seen", UNIT_FRONT, session_write_seen, NULL };
     struct session *s = &v->session;
 
-    if (v->now_ms - s->seen_ms < LIMIT_SESSION_SEEN_MS || is_poll(v->r)) {
+    if (v->now_ms - s->seen_ms < LIMIT_SESSION_SEEN_MS || request_is_poll(v->r)) {
         v->then(v->r, v->ctx, OK, s);
         return;
     }
     s->seen_ms = v->now_ms;
-    s->expires_ms = end_of(s->created_ms, v->now_ms);
-    v->unit = (struct unit){ .kind = &kind, .executor = v->r->executor, .done = auth_session_seen };
+    s->expires_ms = session_end_ms(s->created_ms, v->now_ms);
+    v->unit = (struct unit){ .kind = &kind, .executor = v->r->executor, .done = session_seen_done };
     store_post(v->sessions->store, &v->unit);
 }
 
-static void was_read(struct unit *u)
+static void session_row_read(struct unit *u)
 {
-    struct auth_session_visit *v = CONTAINER_OF(u, struct auth_session_visit, unit);
+    struct session_check *v = CONTAINER_OF(u, struct session_check, unit);
 
     if (u->err)
         v->then(v->r, v->ctx, u->err, NULL);
-    else if (!changes_nothing(v->r) && !(session_same_site(v->sessions, v->r) && has_csrf(v)))
+    else if (!method_is_safe(v->r) &&
+             !(session_same_site(v->sessions, v->r) && request_has_csrf(v)))
         v->then(v->r, v->ctx, ERR_CSRF, NULL);
     else
-        auth_session_admit(v);
+        session_admit(v);
 }
 
 void session_check(const struct sessions *s, struct request *r, session_then then, void *ctx)
 {
     static const struct unit_kind kind = { "session.read", UNIT_READ, read_session, NULL };
     struct str token = s->store ? session_token(r) : (struct str){ 0 };
-    struct auth_session_visit *v;
+    struct session_check *v;
 
     if (!token.n) {
         then(r, ctx, ERR_UNAUTHORIZED, NULL);
         return;
     }
     v = arena_alloc(&r->arena, 1, sizeof(*v));
-    if (!v || !hash_of(token, NULL, v->person) || !hash_of(token, s->admin, v->admin) ||
-        !csrf_of(token, v->session.csrf)) {
+    if (!v || !session_hash(token, NULL, v->person) || !session_hash(token, s->admin, v->admin) ||
+        !session_csrf(token, v->session.csrf)) {
         then(r, ctx, ERR_NO_MEMORY, NULL);
         return;
     }
@@ -322,7 +331,7 @@ void session_check(const struct sessions *s, struct request *r, session_then the
     v->ctx = ctx;
     v->now_ms = env_now_ms(s->env);
     v->unit = (struct unit){
-        .kind = &kind, .executor = r->executor, .done = was_read, .arena = &r->arena
+        .kind = &kind, .executor = r->executor, .done = session_row_read, .arena = &r->arena
     };
     store_post(s->store, &v->unit);
 }

@@ -1,13 +1,13 @@
-/* session.h - a person who logged in, for as long as he is (A3).
+/* session.h - the session of a person who logged in (A3).
  *
- *   (1) The token is in the cookie of its owner and nowhere else; the store has its SHA-256.
- *   (2) Each request reads the session from the store: a logout, another role, a person who was
- *       disabled count at once, on every node. It ends 8 hours after it was used last (what the
- *       page asks while nobody touches it is no use of it: X-Ichido-Poll), and after 7 days.
- *   (3) Who was let in by the admin token is out when that token is changed: its hash is part of
- *       what the session is stored under.
- *   (4) A browser sends a cookie whoever wrote the page that asks. So whatever changes something
- *       must say csrf, which only our own page can read, and come from our own origin. */
+ *   (1) The token is only in the cookie of its owner; the store has its SHA-256.
+ *   (2) Each request reads the session from the store, so a logout, another role or a disabled person
+ *       counts at once on every node. It ends 8 hours after its last use, and after 7 days. Requests
+ *       that the page repeats by itself are no use (X-Ichido-Poll).
+ *   (3) A session made with the admin token ends when that token is changed: the token's hash is part
+ *       of the key under which the session is stored.
+ *   (4) A browser sends the cookie for any page. So a request that changes something must have the
+ *       csrf value, which only our own page can read, and our own origin. */
 #pragma once
 
 #include "base/uuid.h"
@@ -40,18 +40,18 @@ struct sessions {
 /* All but its name and role, which the caller sets. False: no memory. */
 bool session_new(const struct sessions *s, struct uuid user, char ret_token[SESSION_TOKEN + 1],
                  struct session *ret);
-/* In the caller's transaction; takes away old ones, a few at a time. */
+/* In the caller's transaction; also deletes a few old sessions. */
 enum err session_add(struct tx *tx, const struct session *s);
 /* NOT_FOUND: it was gone already. */
 enum err session_leave(struct tx *tx, const struct session *s);
 
-/* The session whose cookie is about to be overwritten: nobody could end it any more. */
+/* The session whose cookie a login overwrites: it is ended, since no cookie could end it later. */
 struct session_before {
     bool any;
     unsigned char person[SESSION_HASH], admin[SESSION_HASH]; /* it is stored under one of them */
 };
 
-/* What the request's cookie says, on its loop. False: no memory. */
+/* Reads the request's cookie, on its loop. False: no memory. */
 bool session_before(const struct sessions *s, const struct request *r, struct session_before *ret);
 /* In the transaction of the login at now_ms: ends it. NOT_FOUND: there is none that lives. Its user
  * and name are set, the name until the next statement. */
@@ -60,9 +60,10 @@ enum err session_replace(struct tx *tx, const struct session_before *b, int64_t 
 
 /* --- a request --- */
 
-/* False where its headers say that another site's page sent it. What is no browser says nothing. */
+/* False if the headers show that a page of another site sent it. Clients that are not browsers send
+ * no such headers. */
 bool session_same_site(const struct sessions *s, const struct request *r);
-/* The token in the cookie. Empty: there is none, or several, or it cannot be one. */
+/* The token in the cookie. Empty: there is none, or several, or it is malformed. */
 struct str session_token(const struct request *r);
 
 /* Calls then() once, on r->executor, with the cookie's session (it lives as long as the request).

@@ -1,3 +1,4 @@
+/* standard_webhooks.c - secrets, and HMAC-SHA256 over "<id>.<timestamp>.<body>". */
 #include "auth/standard_webhooks.h"
 
 #include "base/limits.h"
@@ -17,7 +18,7 @@ struct standard_webhooks_key {
     size_t n;
 };
 
-/* Canonical base64 only: what decodes and encodes back to itself. */
+/* Canonical base64 only: text that is the same after decoding and encoding. */
 static bool standard_webhooks_decode(struct str text, struct standard_webhooks_key *ret_key)
 {
     unsigned char raw[KEY_TEXT_MAX + 1], again[KEY_TEXT_MAX + 1];
@@ -73,8 +74,8 @@ static bool standard_webhooks_update(EVP_MAC_CTX *ctx, struct str s)
     return !s.n || EVP_MAC_update(ctx, (const unsigned char *)s.p, s.n);
 }
 
-static bool digest_of(const struct standard_webhooks_key *key, struct str id, struct str timestamp,
-                      struct str body, unsigned char ret_digest[DIGEST])
+static bool signing_digest(const struct standard_webhooks_key *key, struct str id,
+                           struct str timestamp, struct str body, unsigned char ret_digest[DIGEST])
 {
     char sha256[] = "SHA256";
     OSSL_PARAM params[] = { OSSL_PARAM_construct_utf8_string("digest", sha256, 0),
@@ -98,7 +99,7 @@ bool signing_sign(struct str secret, struct str id, struct str timestamp, struct
 {
     unsigned char digest[DIGEST], text[SIGNING_TEXT - 3 + 1];
     struct standard_webhooks_key key = { .n = 0 };
-    bool fine = read_secret(secret, &key) && digest_of(&key, id, timestamp, body, digest);
+    bool fine = read_secret(secret, &key) && signing_digest(&key, id, timestamp, body, digest);
 
     OPENSSL_cleanse(&key, sizeof(key));
     if (!fine)
@@ -108,8 +109,8 @@ bool signing_sign(struct str secret, struct str id, struct str timestamp, struct
     return true;
 }
 
-/* Every one is compared, whatever the ones before gave: the time taken tells nothing. */
-static bool any_matches(struct str signatures, const char *ours)
+/* Compares every signature, even after a match, so that the time taken says nothing. */
+static bool any_signature_matches(struct str signatures, const char *ours)
 {
     int matches = 0;
 
@@ -131,7 +132,7 @@ bool signing_verify(struct str secret, struct str id, struct str timestamp, stru
     if (!id.n || !str_to_i64(timestamp, &at_s) || at_s < 0 ||
         signatures.n > LIMIT_SIGNATURE_HEADER || !signing_sign(secret, id, timestamp, body, ours))
         return false;
-    fine = any_matches(signatures, ours);
+    fine = any_signature_matches(signatures, ours);
     OPENSSL_cleanse(ours, sizeof(ours));
     return fine && now_s - at_s <= SIGNING_TOLERANCE_S && at_s - now_s <= SIGNING_TOLERANCE_S;
 }

@@ -1,3 +1,5 @@
+/* throttle.c - two tables in memory: pairs of name and address, and addresses. A restart forgets
+ * them, so every client starts again without failures. */
 #include "auth/throttle.h"
 
 #include "base/limits.h"
@@ -54,7 +56,7 @@ void throttle_free(struct throttle *t)
 
 /* --- keys --- */
 
-/* The bytes that name a client; of what is no address, its text. */
+/* The bytes that identify a client. A text that is no address is used as it is. */
 static size_t address_bytes(struct str address, unsigned char out[ADDRESS_TEXT])
 {
     char text[ADDRESS_TEXT] = "";
@@ -107,7 +109,7 @@ static struct throttle_slot *throttle_find(struct throttle_slot rows[ROWS][WAYS]
     return NULL;
 }
 
-/* Its own, or the one that was heard of longest ago, emptied. */
+/* The client's slot, or the oldest one of its row, emptied. */
 static struct throttle_slot *throttle_claim(struct throttle_slot rows[ROWS][WAYS],
                                             const unsigned char key[THROTTLE_KEY])
 {
@@ -180,7 +182,7 @@ int64_t throttle_begin(struct throttle *t, struct str address, struct str name, 
     return by_pair > by_address ? by_pair : by_address;
 }
 
-static void give_back(struct throttle *t, const struct throttle_try *y)
+static void throttle_release(struct throttle *t, const struct throttle_try *y)
 {
     struct throttle_slot *s = throttle_find(t->addresses, y->address);
 
@@ -196,7 +198,7 @@ void throttle_won(struct throttle *t, const struct throttle_try *y)
     s = throttle_find(t->pairs, y->pair);
     if (s)
         *s = (struct throttle_slot){ 0 };
-    give_back(t, y);
+    throttle_release(t, y);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -210,6 +212,6 @@ void throttle_undo(struct throttle *t, const struct throttle_try *y)
         s->failures--;
         s->next_ms = s->last_ms;
     }
-    give_back(t, y);
+    throttle_release(t, y);
     pthread_mutex_unlock(&t->lock);
 }

@@ -3,9 +3,9 @@
  *   a name from an address   LIMIT_LOGIN_FREE failures, then a wait that doubles, up to five
  * minutes an address               LIMIT_LOGIN_ADDRESS failures a minute, whatever the names
  *
- * Not a name alone: whoever knows somebody's name could keep him out. A try counts as failed from
- * its beginning, so that many at once are no way around. Tables of fixed size, hashed with a seed;
- * a full row forgets what it heard of longest ago. Any thread. */
+ * A name alone is not limited, or anyone who knows a name could lock its owner out. A try counts as
+ * failed from its beginning, so many tries at once do not bypass the limit. The tables have a fixed
+ * size and are hashed with a seed; a full row drops its oldest entry. Any thread may use it. */
 #pragma once
 
 #include "base/rng.h"
@@ -22,10 +22,11 @@ struct throttle_try {
 struct throttle *throttle_new(struct rng *rng); /* NULL: no memory */
 void throttle_free(struct throttle *t);         /* NULL is fine */
 
-/* 0: he may try, and it is counted. Else so many milliseconds are still to wait, nothing is
- * counted. IPv6 addresses of one /64 are one. */
+/* 0: the try is allowed and counted. Otherwise the milliseconds to wait, and nothing is counted.
+ * IPv6 addresses of one /64 are one. */
 int64_t throttle_begin(struct throttle *t, struct str address, struct str name, int64_t now_ms,
                        struct throttle_try *ret_try);
-void throttle_won(struct throttle *t, const struct throttle_try *y);  /* forgets his failures */
-void throttle_undo(struct throttle *t, const struct throttle_try *y); /* neither: we could not tell
+void throttle_won(struct throttle *t, const struct throttle_try *y); /* forgets the failures */
+void throttle_undo(struct throttle *t,
+                   const struct throttle_try *y); /* neither: the password could not be checked
                                                                        */

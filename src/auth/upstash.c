@@ -1,3 +1,4 @@
+/* upstash.c - writes and verifies the JWT of Upstash-Signature, and holds the present keys. */
 #include "auth/upstash.h"
 
 #include "auth/base64url.h"
@@ -59,7 +60,7 @@ static char *upstash_put(char *p, struct str text)
     return p + text.n;
 }
 
-/* Six bytes at most for each of text; it is UTF-8. */
+/* Writes the UTF-8 text with JSON escapes: at most six bytes for each of its bytes. */
 static char *put_escaped(char *p, struct str text)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -76,8 +77,8 @@ static char *put_escaped(char *p, struct str text)
     return p;
 }
 
-static struct str claims_of(struct arena *a, struct str url, struct str body, int64_t now_s,
-                            const struct uuid *jti)
+static struct str write_claims(struct arena *a, struct str url, struct str body, int64_t now_s,
+                               const struct uuid *jti)
 {
     char *text = arena_alloc(a, 1, 6 * url.n + CLAIMS_REST), *p = text;
     char hash[DIGEST_TEXT], id[UUID_TEXT + 1];
@@ -99,7 +100,7 @@ static struct str claims_of(struct arena *a, struct str url, struct str body, in
 struct str upstash_sign(struct arena *a, struct str key, struct str url, struct str body,
                         int64_t now_s, const struct uuid *jti)
 {
-    struct str claims = claims_of(a, url, body, now_s, jti);
+    struct str claims = write_claims(a, url, body, now_s, jti);
     size_t head_n = sizeof(head) - 1;
     unsigned char mac[DIGEST];
     char *token, *p;
@@ -120,8 +121,8 @@ struct str upstash_sign(struct arena *a, struct str key, struct str url, struct 
 
 /* --- verify --- */
 
-/* Every key is tried, whatever the ones before gave. */
-static bool is_signed(const struct str *keys, size_t count, const struct jwt *t)
+/* Tries every key, even after a match. */
+static bool any_key_signed(const struct str *keys, size_t count, const struct jwt *t)
 {
     unsigned char ours[DIGEST];
     int matches = 0;
@@ -145,8 +146,8 @@ static bool is_hash_of(struct str claim, struct str body)
            CRYPTO_memcmp(ours, claim.p, DIGEST_TEXT) == 0;
 }
 
-/* Whole seconds: a fraction or an exponent is no time that a QStash writes. */
-static bool time_of(const struct json_value *v, int64_t *ret_s)
+/* Whole seconds: a QStash writes no fraction or exponent. */
+static bool read_seconds(const struct json_value *v, int64_t *ret_s)
 {
     return v->type == JSON_NUMBER && str_to_i64(v->raw, ret_s);
 }
@@ -156,13 +157,13 @@ static enum upstash_verdict check_times(const struct json_value *exp, const stru
 {
     int64_t at_s;
 
-    if (!time_of(exp, &at_s))
+    if (!read_seconds(exp, &at_s))
         return UPSTASH_MALFORMED;
     if (now_s >= at_s)
         return UPSTASH_EXPIRED;
     if (nbf->type == JSON_ABSENT)
         return UPSTASH_OK;
-    if (!time_of(nbf, &at_s))
+    if (!read_seconds(nbf, &at_s))
         return UPSTASH_MALFORMED;
     return at_s > now_s + LIMIT_TOKEN_LEEWAY_MS / 1000 ? UPSTASH_NOT_YET : UPSTASH_OK;
 }
@@ -208,7 +209,7 @@ enum upstash_verdict upstash_verify(struct arena *a, const struct str *keys, siz
         return v == VERDICT_NO_MEMORY ? UPSTASH_NO_MEMORY : UPSTASH_MALFORMED;
     if (t.alg != JWT_HS256)
         return UPSTASH_MALFORMED;
-    if (!is_signed(keys, count, &t))
+    if (!any_key_signed(keys, count, &t))
         return UPSTASH_MISMATCH;
     return check_claims(a, t.claims, url, body, now_s);
 }

@@ -1,6 +1,6 @@
-/* upstash.h - Upstash-Signature: the JWT with which a QStash says that a delivery is its own, for
- * this address and this body (protocols/qstash.md 9). HS256; the key is the whole text of a signing
- * key, sig_ included. Both directions: as a queue we sign, as a worker we verify. */
+/* upstash.h - Upstash-Signature: the JWT with which a QStash says that a delivery is its own.
+ * HS256, iss `Upstash`, sub the destination, body the SHA-256 of the body. The HMAC key is the whole
+ * text of a signing key, sig_ included. As a queue we sign, as a worker we verify. */
 #pragma once
 
 #include "base/arena.h"
@@ -35,19 +35,19 @@ enum upstash_verdict { UPSTASH_VERDICT_LIST(UPSTASH_VERDICT_NAME) UPSTASH_VERDIC
 
 const char *upstash_word(enum upstash_verdict v);
 
-/* The header's value, in the arena: good from now on for UPSTASH_LIFE_S. .p is NULL: no memory, or
- * url is not UTF-8. */
+/* The header's value, in the arena, valid for UPSTASH_LIFE_S. .p NULL: no memory, or url is not
+ * UTF-8. */
 struct str upstash_sign(struct arena *a, struct str key, struct str url, struct str body,
                         int64_t now_s, const struct uuid *jti);
 
-/* Any of the keys (at most UPSTASH_KEYS; empty ones match nobody). Strict: HS256 and nothing else,
- * no crit, iss, exp and body are required; nbf may lie LIMIT_TOKEN_LEEWAY_MS ahead. url empty: not
- * compared. The body's hash may be padded or not. */
+/* Any of the keys may match (at most UPSTASH_KEYS; an empty key matches nothing). Only HS256 without
+ * crit is accepted; iss, exp and body are required; nbf may be LIMIT_TOKEN_LEEWAY_MS ahead. url
+ * empty: not compared. The body's hash may be padded or not. */
 enum upstash_verdict upstash_verify(struct arena *a, const struct str *keys, size_t count,
                                     struct str signature, struct str url, struct str body,
                                     int64_t now_s);
 
-/* --- the present keys: they are rotated while we run, so everybody asks each time --- */
+/* --- the present keys: they are rotated at run time, so they are read for each use --- */
 
 struct upstash_pair {
     char current[UPSTASH_KEY_MAX + 1], next[UPSTASH_KEY_MAX + 1]; /* empty: there is none */
@@ -60,6 +60,6 @@ struct upstash_keys {
 
 void upstash_keys_init(struct upstash_keys *k);
 void upstash_keys_release(struct upstash_keys *k); /* wipes them */
-/* False: one is longer than UPSTASH_KEY_MAX, and nothing is changed. */
+/* False: a key is longer than UPSTASH_KEY_MAX, and nothing is changed. */
 bool upstash_keys_set(struct upstash_keys *k, struct str current, struct str next);
 void upstash_keys_get(struct upstash_keys *k, struct upstash_pair *ret_pair); /* any thread */

@@ -1,9 +1,9 @@
 #include "auth/verify.h"
 
-/* With a kid a key of the set must have it. Without one, exactly one key must fit. Our own PEM key
- * steps in where the set has nothing by that kid. */
-static enum verdict auth_verify_choose(const struct verifier *v, const struct key_set *jwks,
-                                       const struct jwt *t, const struct public_key **ret_key)
+/* A kid must be that of a key in the set; without a kid exactly one key must fit. If no key of the
+ * set has the kid, our PEM key is used. */
+static enum verdict choose_key(const struct verifier *v, const struct key_set *jwks,
+                               const struct jwt *t, const struct public_key **ret_key)
 {
     const struct public_key *found = NULL;
     size_t n = jwks ? key_set_find(jwks, t, &found) : 0;
@@ -20,11 +20,11 @@ static enum verdict auth_verify_choose(const struct verifier *v, const struct ke
     return jwks ? VERDICT_UNKNOWN_KEY : VERDICT_ALG;
 }
 
-static enum verdict check_public(const struct verifier *v, const struct key_set *jwks,
-                                 const struct jwt *t, uint64_t *ret_print)
+static enum verdict verify_public(const struct verifier *v, const struct key_set *jwks,
+                                  const struct jwt *t, uint64_t *ret_print)
 {
     const struct public_key *k;
-    enum verdict e = auth_verify_choose(v, jwks, t, &k);
+    enum verdict e = choose_key(v, jwks, t, &k);
 
     if (e)
         return e;
@@ -35,7 +35,7 @@ static enum verdict check_public(const struct verifier *v, const struct key_set 
     return k == v->pem && jwks && t->has_kid ? VERDICT_UNKNOWN_KEY : VERDICT_SIGNATURE;
 }
 
-static enum verdict check_secret(const struct verifier *v, const struct jwt *t)
+static enum verdict verify_secret(const struct verifier *v, const struct jwt *t)
 {
     if (!v->secret)
         return VERDICT_ALG;
@@ -50,11 +50,14 @@ enum verdict verify_token(const struct verifier *v, const struct key_set *jwks, 
     struct jwt t;
     enum verdict e = jwt_read(a, token, &t);
 
-    if (!e)
-        e = t.alg == JWT_HS256 ? check_secret(v, &t) : check_public(v, jwks, &t, &r.key);
-    if (!e)
-        e = jwt_read_claims(a, t.claims, &v->rules, now_ms, &r.claims);
-    if (!e)
-        *ret_verified = r;
-    return e;
+    if (e)
+        return e;
+    e = t.alg == JWT_HS256 ? verify_secret(v, &t) : verify_public(v, jwks, &t, &r.key);
+    if (e)
+        return e;
+    e = jwt_read_claims(a, t.claims, &v->rules, now_ms, &r.claims);
+    if (e)
+        return e;
+    *ret_verified = r;
+    return VERDICT_OK;
 }

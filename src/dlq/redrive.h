@@ -1,5 +1,6 @@
 /* redrive.h - many dead letters are tried again, so many a second at most, by a job of the queue;
- * and events that are not dead are applied once more (LESSONS 50).
+ * and events that are not dead are applied once more. Operators need to apply stored events again by
+ * id or time, with dry run, rate limit and audit.
  *
  *   (1) A step's letters, its counts and its place are one commit with the step's own message:
  *       killed anywhere, the next step goes on behind the last letter that was taken.

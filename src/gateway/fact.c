@@ -1,9 +1,9 @@
 /* fact.c - one list of members says how a fact is written and how it is read.
  *
- *   (1) Only what is not empty is written; the kind always, and the state that its kind turns on.
- *   (2) A member that is not in the list, and any blank, is refused: a dead letter that was edited
- *       by hand must not lose an amount to a slip of the pen. The sum of the lengths shows it,
- *       since the scanner refuses a member that stands there twice. */
+ *   (1) Only members that are not empty are written, except for the kind and the state of that kind.
+ *   (2) An unknown member, or a blank, is rejected: a dead letter edited by hand must not lose an
+ *       amount to a misspelled name. The sum of the lengths of all known members must be the length
+ *       of the text. The scanner rejects duplicate members. */
 #include "gateway/fact.h"
 
 #include "base/buf.h"
@@ -152,7 +152,7 @@ _Static_assert(AT_COUNT <= 64, "one json_pick() finds them all");
 struct fact_reading {
     struct arena *arena;
     struct json_value v[AT_COUNT];
-    enum err err; /* the first one; then nothing more is taken */
+    enum err err; /* the first error; no member is read after it */
 };
 
 static void fact_refuse(struct fact_reading *r)
@@ -161,7 +161,7 @@ static void fact_refuse(struct fact_reading *r)
         r->err = ERR_VALIDATION;
 }
 
-/* The value where it is there and of that type. Anything else than absent is refused. */
+/* The value, or NULL where it is absent. Another type is an error. */
 static const struct json_value *fact_find(struct fact_reading *r, size_t at, enum json_type type)
 {
     const struct json_value *v = &r->v[at];
@@ -173,7 +173,7 @@ static const struct json_value *fact_find(struct fact_reading *r, size_t at, enu
     return NULL;
 }
 
-static void take_text(struct fact_reading *r, size_t at, struct str *ret_text)
+static void fact_read_text(struct fact_reading *r, size_t at, struct str *ret_text)
 {
     const struct json_value *v = fact_find(r, at, JSON_STRING);
 
@@ -185,7 +185,7 @@ static void take_text(struct fact_reading *r, size_t at, struct str *ret_text)
         *ret_text = v->raw;
 }
 
-static void take_number(struct fact_reading *r, size_t at, int64_t *ret_value)
+static void fact_read_number(struct fact_reading *r, size_t at, int64_t *ret_value)
 {
     const struct json_value *v = fact_find(r, at, JSON_NUMBER);
 
@@ -193,7 +193,7 @@ static void take_number(struct fact_reading *r, size_t at, int64_t *ret_value)
         fact_refuse(r);
 }
 
-static void take_flag(struct fact_reading *r, size_t at, bool *ret_value)
+static void fact_read_flag(struct fact_reading *r, size_t at, bool *ret_value)
 {
     const struct json_value *v = fact_find(r, at, JSON_BOOL);
 
@@ -209,8 +209,8 @@ static bool is_code(struct str s)
     return s.n == 3;
 }
 
-/* Any three letters: whether it is the payment's currency is not for here to say. */
-static void take_code(struct fact_reading *r, size_t at, char ret_code[4])
+/* Any three letters. Whether it is the payment's currency is checked where the fact is applied. */
+static void fact_read_code(struct fact_reading *r, size_t at, char ret_code[4])
 {
     const struct json_value *v = fact_find(r, at, JSON_STRING);
 
@@ -220,8 +220,8 @@ static void take_code(struct fact_reading *r, size_t at, char ret_code[4])
         fact_refuse(r);
 }
 
-static unsigned take_word(struct fact_reading *r, size_t at, const char *const *words, unsigned n,
-                          bool needed)
+static unsigned fact_read_word(struct fact_reading *r, size_t at, const char *const *words,
+                               unsigned n, bool needed)
 {
     const struct json_value *v = fact_find(r, at, JSON_STRING);
     unsigned i = 0;
@@ -235,20 +235,20 @@ static unsigned take_word(struct fact_reading *r, size_t at, const char *const *
 }
 
 #define TAKE_WORD(m, words, type, needed)                                                          \
-    f->m = (type)take_word(r, AT_##m, words, COUNT(words), needed);
-#define TAKE_CODE(m) take_code(r, AT_##m, f->m);
-#define TAKE_TEXT(m) take_text(r, AT_##m, &f->m);
-#define TAKE_NUMBER(m) take_number(r, AT_##m, &f->m);
-#define TAKE_FLAG(m) take_flag(r, AT_##m, &f->m);
+    f->m = (type)fact_read_word(r, AT_##m, words, COUNT(words), needed);
+#define TAKE_CODE(m) fact_read_code(r, AT_##m, f->m);
+#define TAKE_TEXT(m) fact_read_text(r, AT_##m, &f->m);
+#define TAKE_NUMBER(m) fact_read_number(r, AT_##m, &f->m);
+#define TAKE_FLAG(m) fact_read_flag(r, AT_##m, &f->m);
 
-static enum err take_all(struct fact_reading *r, struct fact *f)
+static enum err fact_read_members(struct fact_reading *r, struct fact *f)
 {
     FACT_MEMBERS(TAKE_WORD, TAKE_CODE, TAKE_TEXT, TAKE_NUMBER, TAKE_FLAG)
     return r->err;
 }
 
 /* The braces, and for each member a comma (but the first), two quotes, a colon and the value. */
-static size_t length_of(const struct json_value v[AT_COUNT])
+static size_t fact_length(const struct json_value v[AT_COUNT])
 {
     size_t n = sizeof("{}") - 1, members = 0;
 
@@ -267,9 +267,13 @@ enum err fact_read(struct arena *a, struct str text, struct fact *ret_fact)
     struct fact f = { 0 };
     enum err e = json_pick(text, names, AT_COUNT, r.v, NULL);
 
-    if (!e)
-        e = length_of(r.v) == text.n ? take_all(&r, &f) : ERR_VALIDATION;
-    if (!e)
-        *ret_fact = f;
-    return e;
+    if (e)
+        return e;
+    if (fact_length(r.v) != text.n)
+        return ERR_VALIDATION;
+    e = fact_read_members(&r, &f);
+    if (e)
+        return e;
+    *ret_fact = f;
+    return OK;
 }

@@ -1,3 +1,5 @@
+/* gateways.c - the outermost layer of a call: it selects the gateway, ends the span, and records a
+ * call that led to no request. */
 #include "gateway/gateways.h"
 
 #include "gateway/layer.h"
@@ -5,7 +7,7 @@
 
 #include <string.h>
 
-/* --- who takes it --- */
+/* --- selection --- */
 
 bool gateway_takes(const struct gateway *g, struct str method)
 {
@@ -65,13 +67,14 @@ const char *gateway_ask_name(enum gateway_ask ask)
     return names[ask];
 }
 
-struct outside { /* our frame of a call; the layer is the gateway that was called, or NULL */
+struct gateways_frame { /* of a call; its layer is the gateway that was called, or NULL */
     struct span span;
     int64_t at_ms, began_us; /* with `seen` alone */
 };
 
-/* A decline is an answer like any other. */
-static void end_span(const struct gateway_call *c, const struct gateway *to, struct span *span)
+/* A decline is an answer, so its span does not fail. */
+static void gateways_span_end(const struct gateway_call *c, const struct gateway *to,
+                              struct span *span)
 {
     static const char *const answers[] = {
         [GATEWAY_OK] = "ok",
@@ -92,21 +95,21 @@ static void end_span(const struct gateway_call *c, const struct gateway *to, str
              SPAN_TEXT("error.type", str_of(c->error_code)));
 }
 
-static void call_ended(struct gateway_call *c)
+static void gateways_call_ended(struct gateway_call *c)
 {
-    struct outside *own = layer_own(c);
+    struct gateways_frame *own = layer_own(c);
 
     if (c->seen &&
-        !c->tries) { /* turned away, or answered from our own books: a line all the same */
+        !c->tries) { /* no request was sent, but the list of attempts has an entry for each call */
         note_try(c, own->at_ms, own->began_us);
         note_answer(c, c->answer, c->sent, false, 0);
     }
-    end_span(c, layer_of(c), &own->span);
+    gateways_span_end(c, layer_of(c), &own->span);
     layer_pop(c);
     c->done(c);
 }
 
-static void begin_span(struct gateway_call *c, struct span *span)
+static void gateways_span_begin(struct gateway_call *c, struct span *span)
 {
     *span = span_begin(c->env, str_of(c->trace), SPAN_CLIENT,
                        c->span_name ? c->span_name : "Gateway.call");
@@ -116,10 +119,10 @@ static void begin_span(struct gateway_call *c, struct span *span)
 
 void gateways_call(struct gateway *to, struct gateway_call *c)
 {
-    struct outside *own = layer_push(c, to, sizeof(*own), call_ended);
+    struct gateways_frame *own = layer_push(c, to, sizeof(*own), gateways_call_ended);
 
     if (c->env)
-        begin_span(c, &own->span);
+        gateways_span_begin(c, &own->span);
     if (c->seen) {
         own->at_ms = env_now_ms(c->seen->env);
         own->began_us = clock_mono_us(&c->seen->env->clock);
@@ -142,7 +145,7 @@ static bool is_currency(struct str s)
     return s.n == 3;
 }
 
-static bool add_route(struct gateways *g, struct str rule, struct why *why)
+static bool gateways_add_route(struct gateways *g, struct str rule, struct why *why)
 {
     struct gateway_route *r = &g->routes[g->route_count];
     struct str name = rule, what = str_cut(&name, '='), currency = what,
@@ -168,7 +171,7 @@ static bool add_route(struct gateways *g, struct str rule, struct why *why)
 bool gateways_route(struct gateways *g, struct str rules, struct why *why)
 {
     while (rules.n)
-        if (!add_route(g, str_trim(str_cut(&rules, ',')), why))
+        if (!gateways_add_route(g, str_trim(str_cut(&rules, ',')), why))
             return false;
     return true;
 }

@@ -1,7 +1,7 @@
 /* gateways.h - the gateways that are set up, and which of them takes a new payment (G5).
  *
  *   (1) A payment stays with the gateway that it began with: the name in its row decides.
- *   (2) A gateway that is set up no more is an outage, not a refusal: RETRY_LATER, nothing sent.
+ *   (2) A gateway that is no longer set up is an outage, not a refusal: RETRY_LATER, nothing sent.
  *   (3) Filled once at start, then only read. */
 #pragma once
 
@@ -19,25 +19,25 @@ struct gateway_route {
 
 struct gateways {
     struct gateway *all[GATEWAYS_MAX];          /* the first one takes what no route names */
-    const struct gateway *guards[GATEWAYS_MAX]; /* within them: guard_look() */
+    const struct gateway *guards[GATEWAYS_MAX]; /* their guards, for guard_look() */
     size_t count;
-    struct gateway_route routes[GATEWAY_ROUTES_MAX]; /* the first that fits counts */
+    struct gateway_route routes[GATEWAY_ROUTES_MAX]; /* the first match counts */
     size_t route_count;
 };
 
-/* For a new payment. An empty method is what the first gateway takes by default. NULL: none of them
- * takes this method in this currency. */
+/* The gateway for a new payment. An empty method is the default of the first gateway. NULL: no
+ * gateway takes this method in this currency. */
 struct gateway *gateways_for(const struct gateways *g, struct str method, const char *currency);
 
 struct gateway *gateways_named(const struct gateways *g, struct str name); /* NULL: not set up */
-/* The one that speaks with that provider: "stripe" is also the sandbox's. NULL: none. */
+/* The gateway with that provider's API: "stripe" is also the sandbox's. NULL: none. */
 struct gateway *gateways_of(const struct gateways *g, struct str provider);
 
-/* gateway_call() of that one; `to` may be NULL. */
+/* gateway_call() with a span and a record of its tries. `to` may be NULL. */
 void gateways_call(struct gateway *to, struct gateway_call *c);
 
 /* "paypay=paypay,bank_transfer=manual,card:USD=stripe": method, a currency if it matters, gateway.
- * False: `why` says what is wrong. The gateways are there already. */
+ * False: `why` says what is wrong. Called after the gateways were added. */
 bool gateways_route(struct gateways *g, struct str rules, struct why *why);
 
 void gateways_free(struct gateways *g);

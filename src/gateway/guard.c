@@ -1,3 +1,5 @@
+/* guard.c - the states of the breaker are drawn in guard.h. They are kept in memory only: after a
+ * restart the breaker is closed, and the first failures open it again. */
 #include "gateway/guard.h"
 
 #include "base/limits.h"
@@ -14,35 +16,35 @@ struct guard {
     struct gateway_layer layer;
     struct guard_options o;
     enum guard_state state;
-    unsigned char number; /* among those that are counted */
+    unsigned char number; /* of the gateway, in the metrics */
     int underway, waiting;
-    struct gateway_call *first, **last; /* in line */
-    int failures;                       /* in a row, of different payments */
+    struct gateway_call *first, **last; /* calls that wait */
+    int failures;                       /* consecutive, of different payments */
     struct uuid last_failed;
-    int openings;          /* in a row: each pause is longer */
-    int64_t open_until_ms; /* GUARD_OPEN: nobody passes before */
+    int openings;          /* consecutive: each pause is longer */
+    int64_t open_until_ms; /* GUARD_OPEN: no call passes before */
 };
 
-struct guarded {               /* the guard's frame of a call */
+struct guard_frame {           /* the guard's frame of a call */
     int64_t came_ms, began_us; /* monotonic */
     bool probe;
 };
 
-static int64_t mono_ms(const struct guard *g)
+static int64_t guard_mono_ms(const struct guard *g)
 {
     return clock_mono_ms(&g->o.env->clock);
 }
 
 /* --- the breaker --- */
 
-static bool is_life(const struct gateway_call *c)
+static bool call_shows_life(const struct gateway_call *c)
 {
     if (c->answer == GATEWAY_UNCERTAIN)
         return c->status >= 200 && c->status < 500;
     return c->answer != GATEWAY_RETRY_LATER || (c->status > 0 && c->status < 500);
 }
 
-static void open_breaker(struct guard *g)
+static void guard_open(struct guard *g)
 {
     int64_t pause_ms = retry_delay_ms(&retry_table[RETRY_BREAKER], ++g->openings);
 
@@ -54,7 +56,7 @@ static void open_breaker(struct guard *g)
     g->open_until_ms = env_now_ms(g->o.env) + pause_ms;
 }
 
-static void close_breaker(struct guard *g)
+static void guard_close(struct guard *g)
 {
     if (g->state != GUARD_CLOSED)
         LOG(g->o.env->log, LOG_WARN, "GatewayBreakerClosed",
@@ -63,9 +65,9 @@ static void close_breaker(struct guard *g)
     g->openings = 0;
 }
 
-/* One payment that fails again and again (a gateway may keep a 500 for its key) says nothing about
- * the others. */
-static void count_failure(struct guard *g, const struct gateway_call *c)
+/* A gateway may repeat a stored 500 for the key of one payment, so one payment that fails again and
+ * again says nothing about the others. */
+static void guard_count_failure(struct guard *g, const struct gateway_call *c)
 {
     if (g->failures && uuid_eq(c->payment, g->last_failed))
         return;
@@ -73,21 +75,21 @@ static void count_failure(struct guard *g, const struct gateway_call *c)
     g->failures++;
 }
 
-/* A late answer to a call from before the breaker opened is life too. */
+/* A late answer to a call that began before the breaker opened closes it too. */
 static void guard_learn(struct guard *g, const struct gateway_call *c, bool probe)
 {
-    if (is_life(c)) {
+    if (call_shows_life(c)) {
         g->failures = 0;
-        close_breaker(g);
+        guard_close(g);
         return;
     }
-    count_failure(g, c);
+    guard_count_failure(g, c);
     if (probe || (g->state == GUARD_CLOSED && g->failures >= LIMIT_BREAKER_FAILURES))
-        open_breaker(g);
+        guard_open(g);
 }
 
-/* False: not now. */
-static bool lets_pass(struct guard *g, struct guarded *own)
+/* False: the breaker is open. */
+static bool guard_admit(struct guard *g, struct guard_frame *own)
 {
     if (g->state == GUARD_CLOSED)
         return true;
@@ -108,7 +110,8 @@ static void guard_count(const struct guard *g, const struct gateway_call *c, int
                      AT(g->number, (unsigned char)c->ask, (unsigned char)status), 1);
 }
 
-static void count_answer(const struct guard *g, const struct gateway_call *c, int64_t began_us)
+static void guard_count_answer(const struct guard *g, const struct gateway_call *c,
+                               int64_t began_us)
 {
     struct env *env = g->o.env;
 
@@ -120,8 +123,8 @@ static void count_answer(const struct guard *g, const struct gateway_call *c, in
         metrics_count_at(env->metrics, COUNT_VIOLATION, AT(VIOLATION_GATEWAY_KEY), 1);
 }
 
-static void turn_away(const struct guard *g, struct gateway_call *c, const char *code,
-                      const char *message)
+static void guard_reject(const struct guard *g, struct gateway_call *c, const char *code,
+                         const char *message)
 {
     guard_count(g, c, STATUS_TURNED_AWAY);
     layer_pop(c);
@@ -132,23 +135,23 @@ static void turn_away(const struct guard *g, struct gateway_call *c, const char 
 
 static void guard_begin(struct guard *g, struct gateway_call *c);
 
-static void turn_away_late(const struct guard *g, struct gateway_call *c)
+static void guard_reject_busy(const struct guard *g, struct gateway_call *c)
 {
-    turn_away(g, c, "gateway_busy", "too many calls of this gateway are under way");
+    guard_reject(g, c, "gateway_busy", "too many calls of this gateway are under way");
 }
 
-/* Its time in line was part of its budget (P6). */
-static bool has_time(const struct guard *g, struct gateway_call *c)
+/* The time that the call waited is part of its budget (P6). */
+static bool guard_has_time(const struct guard *g, struct gateway_call *c)
 {
-    const struct guarded *own = layer_own(c);
-    int64_t waited_ms = mono_ms(g) - own->came_ms;
+    const struct guard_frame *own = layer_own(c);
+    int64_t waited_ms = guard_mono_ms(g) - own->came_ms;
     int64_t budget_ms = c->budget_ms > 0 ? c->budget_ms : LIMIT_GATEWAY_BUDGET_MS;
 
     c->budget_ms = budget_ms - waited_ms;
     return waited_ms <= LIMIT_GATEWAY_WAIT_MS && c->budget_ms >= LIMIT_GATEWAY_LEAST_MS;
 }
 
-static void begin_next(struct guard *g)
+static void guard_begin_waiting(struct guard *g)
 {
     while (g->first && g->underway < g->o.calls) {
         struct gateway_call *c = g->first;
@@ -157,32 +160,33 @@ static void begin_next(struct guard *g)
         if (!g->first)
             g->last = &g->first;
         g->waiting--;
-        if (has_time(g, c))
+        if (guard_has_time(g, c))
             guard_begin(g, c);
         else
-            turn_away_late(g, c);
+            guard_reject_busy(g, c);
     }
 }
 
 static void guard_ended(struct gateway_call *c)
 {
     struct guard *g = layer_of(c);
-    const struct guarded *own = layer_own(c);
+    const struct guard_frame *own = layer_own(c);
 
     g->underway--;
-    count_answer(g, c, own->began_us);
+    guard_count_answer(g, c, own->began_us);
     guard_learn(g, c, own->probe);
     layer_pop(c);
-    begin_next(g);
+    guard_begin_waiting(g);
     c->done(c);
 }
 
 static void guard_begin(struct guard *g, struct gateway_call *c)
 {
-    struct guarded *own = layer_own(c);
+    struct guard_frame *own = layer_own(c);
 
-    if (!lets_pass(g, own)) {
-        turn_away(g, c, "gateway_unavailable", "the gateway did not answer; it is given a pause");
+    if (!guard_admit(g, own)) {
+        guard_reject(g, c, "gateway_unavailable",
+                     "the gateway did not answer; it is given a pause");
         return;
     }
     if (!c->try_ms)
@@ -192,20 +196,20 @@ static void guard_begin(struct guard *g, struct gateway_call *c)
     gateway_call(g->layer.inner, c);
 }
 
-static void on_call(struct gateway *gateway, struct gateway_call *c)
+static void guard_call(struct gateway *gateway, struct gateway_call *c)
 {
     struct guard *g = CONTAINER_OF(gateway, struct guard, layer.gateway);
-    struct guarded *own = layer_push(c, g, sizeof(*own), guard_ended);
+    struct guard_frame *own = layer_push(c, g, sizeof(*own), guard_ended);
 
     if (g->underway < g->o.calls) {
         guard_begin(g, c);
         return;
     }
     if (g->waiting >= LIMIT_GATEWAY_WAITING) {
-        turn_away_late(g, c);
+        guard_reject_busy(g, c);
         return;
     }
-    own->came_ms = mono_ms(g);
+    own->came_ms = guard_mono_ms(g);
     c->next = NULL;
     *g->last = c;
     g->last = &c->next;
@@ -214,7 +218,7 @@ static void on_call(struct gateway *gateway, struct gateway_call *c)
 
 struct gateway *guard_new(const struct guard_options *o, struct gateway *inner)
 {
-    static const struct gateway_ops ops = { .call = on_call, .free = layer_free };
+    static const struct gateway_ops ops = { .call = guard_call, .free = layer_free };
     struct guard *g = layer_new(sizeof(*g), &ops, inner);
 
     if (!g)

@@ -1,15 +1,15 @@
-/* guard.h - what stands before every gateway (G5): at most so many calls at a time, a breaker that
- * spares a dead one and whoever waits for it, and a time limit for a try.
+/* guard.h - the layer in front of every gateway (G5): a limit of concurrent calls, a circuit breaker,
+ * and a time limit for each try.
  *
  *   closed --LIMIT_BREAKER_FAILURES without an answer in a row--> open --pause--> one probe
  *      ^                                                           ^                |   |
  *      '-----------------------------answered---------------------(|)---------------'   |
  *                                                                  '------no answer-----'
  *
- *   (1) It only turns away what was not sent: RETRY_LATER, so nothing can have happened.
- *   (2) An answer, a decline and a refusal are life. 5xx, silence and broken connections are not;
- *       they count once for each payment, however often it is tried.
- *   (3) Who is over the limit waits in line, in the order they came, for LIMIT_GATEWAY_WAIT_MS.
+ *   (1) It rejects only calls that were not sent, with RETRY_LATER, so nothing can have happened.
+ *   (2) An answer, a decline or a refusal shows that the gateway works. 5xx, timeouts and broken
+ *       connections are failures; consecutive failures of one payment count once.
+ *   (3) A call over the limit waits in order of arrival, for at most LIMIT_GATEWAY_WAIT_MS.
  *   (4) All its calls come from one executor. */
 #pragma once
 
@@ -21,7 +21,7 @@ struct guard_options {
     int64_t try_ms; /* one try (P6) */
 };
 
-/* Owns the gateway, and has its name, methods and the rest. NULL: no memory; then it is freed. */
+/* Owns the inner gateway. NULL: no memory, and the inner gateway is freed. */
 struct gateway *guard_new(const struct guard_options *o, struct gateway *inner);
 
 enum guard_state { GUARD_CLOSED, GUARD_OPEN, GUARD_PROBING };
@@ -29,5 +29,5 @@ struct guard_view {
     enum guard_state state;
     int underway, waiting;
 };
-/* On the executor. `g` is of guard_new(). */
+/* On the executor. g: from guard_new(). */
 struct guard_view guard_look(const struct gateway *g);

@@ -1,3 +1,8 @@
+/* manual.c - each ask is one unit of work on the transfer's row.
+ *
+ *   (1) A payment has one transfer row and one reference, however often AUTHORIZE is repeated.
+ *   (2) A transaction that was not committed did nothing: RETRY_LATER. One whose COMMIT had no
+ *       answer is UNCERTAIN, and is asked for again with the same row. */
 #include "gateway/manual.h"
 
 #include "base/buf.h"
@@ -39,8 +44,8 @@ int64_t manual_deadline_ms(const struct zone *z, int64_t now_ms, int days)
 
 /* --- facts --- */
 
-/* What the customer is told, as JSON. .p NULL: no memory. */
-static struct str details_of(struct manual_ask *k)
+/* The payment instructions for the customer, as JSON. .p NULL: no memory. */
+static struct str transfer_details(struct manual_ask *k)
 {
     const struct transfer *t = &k->transfer;
     struct str text = { 0 };
@@ -66,7 +71,7 @@ static struct str manual_keep(struct arena *a, const char *text)
     return arena_str(a, str_of(text));
 }
 
-static enum intent_state state_of(enum transfer_state s)
+static enum intent_state transfer_intent_state(enum transfer_state s)
 {
     static const enum intent_state states[TRANSFER_STATES] = {
         [TRANSFER_OPEN] = INTENT_ACTION,
@@ -78,7 +83,7 @@ static enum intent_state state_of(enum transfer_state s)
     return states[s];
 }
 
-static enum err tell_transfer(struct manual_ask *k)
+static enum err manual_transfer_fact(struct manual_ask *k)
 {
     struct gateway_call *c = k->call;
     const struct transfer *t = &k->transfer;
@@ -91,21 +96,22 @@ static enum err tell_transfer(struct manual_ask *k)
                         .intent_id = manual_keep(c->arena, intent),
                         .payment_id = manual_keep(c->arena, payment),
                         .amount = t->money.minor,
-                        .state = state_of(t->state),
+                        .state = transfer_intent_state(t->state),
                         .received = t->received,
                         .cancel_reason = t->cancel_reason };
     memcpy(f->currency, t->money.currency, sizeof(f->currency));
     if (t->state == TRANSFER_OPEN) {
         f->action_type = S("bank_transfer");
         f->action_expires_ms = t->expires_ms;
-        f->action_details = details_of(k);
+        f->action_details = transfer_details(k);
     }
     return f->intent_id.p && f->payment_id.p && (f->action_details.p || t->state != TRANSFER_OPEN)
                ? OK
                : ERR_NO_MEMORY;
 }
 
-static enum err tell_refund(struct manual_ask *k, int64_t amount, const char *currency, bool paid)
+static enum err manual_refund_fact(struct manual_ask *k, int64_t amount, const char *currency,
+                                   bool paid)
 {
     struct gateway_call *c = k->call;
     char id[TRANSFER_ID_TEXT + 1], ours[UUID_TEXT + 1], intent[TRANSFER_ID_TEXT + 1];
@@ -134,22 +140,22 @@ static enum err manual_refuse(struct manual_ask *k, const char *code, const char
 
 /* --- each ask, inside a unit --- */
 
-static enum err read_row(struct tx *tx, struct manual_ask *k)
+static enum err manual_read_row(struct tx *tx, struct manual_ask *k)
 {
     return transfer_read(tx, k->call->arena, k->call->payment, false, &k->transfer);
 }
 
-/* ABSENT, or what the row says. */
+/* ABSENT, or OK with the state of the row. */
 static enum err manual_fetch(struct tx *tx, struct manual_ask *k)
 {
-    enum err e = read_row(tx, k);
+    enum err e = manual_read_row(tx, k);
 
     k->answer = e == ERR_NOT_FOUND ? GATEWAY_ABSENT : GATEWAY_OK;
-    return e == ERR_NOT_FOUND ? OK : e ? e : tell_transfer(k);
+    return e == ERR_NOT_FOUND ? OK : e ? e : manual_transfer_fact(k);
 }
 
-/* Of the references that were drawn, the first that nobody has or ever had. */
-static enum err add_row(struct tx *tx, struct manual_ask *k)
+/* Takes the first of the drawn references that no transfer has or had. */
+static enum err manual_add_row(struct tx *tx, struct manual_ask *k)
 {
     const struct gateway_call *c = k->call;
     enum err e = ERR_NOT_FOUND;
@@ -160,18 +166,18 @@ static enum err add_row(struct tx *tx, struct manual_ask *k)
                    V_TEXT(str_of(k->references[i].text)), V_INT(c->money.minor),
                    V_TEXT(str_of(c->money.currency)), V_TEXT(k->manual->o.account),
                    V_INT(k->expires_ms), V_INT(k->now_ms));
-        if (e == ERR_NOT_FOUND && !read_row(tx, k))
-            return OK; /* another one of us was faster */
+        if (e == ERR_NOT_FOUND && !manual_read_row(tx, k))
+            return OK; /* another node added the row first */
     }
     return e == ERR_NOT_FOUND ? ERR_OVERLOADED : e;
 }
 
 static enum err manual_authorize(struct tx *tx, struct manual_ask *k)
 {
-    enum err e = read_row(tx, k);
+    enum err e = manual_read_row(tx, k);
 
     if (e == ERR_NOT_FOUND)
-        e = add_row(tx, k);
+        e = manual_add_row(tx, k);
     return e ? e : manual_fetch(tx, k);
 }
 
@@ -198,11 +204,11 @@ static enum err manual_capture(struct tx *tx, struct manual_ask *k)
     return manual_refuse(k, "transfer_not_received", "the money of this transfer has not come");
 }
 
-static enum err give_back(struct tx *tx, struct manual_ask *k)
+static enum err manual_refund(struct tx *tx, struct manual_ask *k)
 {
     const struct gateway_call *c = k->call;
     struct row row;
-    enum err e = read_row(tx, k);
+    enum err e = manual_read_row(tx, k);
 
     if (e == ERR_NOT_FOUND || (!e && !k->transfer.received))
         return manual_refuse(k, "transfer_not_received", "there is nothing to send back");
@@ -214,10 +220,12 @@ static enum err give_back(struct tx *tx, struct manual_ask *k)
     if (e && e != ERR_NOT_FOUND)
         return e;
     e = TX_ROW(tx, STMT_return_get, &row, V_BLOB(uuid_bytes(&c->refund)));
-    return e ? e : tell_refund(k, row.col[4].i, c->money.currency, str_eq(row.col[6].s, S("paid")));
+    return e ? e
+             : manual_refund_fact(k, row.col[4].i, c->money.currency,
+                                  str_eq(row.col[6].s, S("paid")));
 }
 
-static enum err fetch_refund(struct tx *tx, struct manual_ask *k)
+static enum err manual_fetch_refund(struct tx *tx, struct manual_ask *k)
 {
     char currency[4] = "";
     struct row row;
@@ -232,10 +240,10 @@ static enum err fetch_refund(struct tx *tx, struct manual_ask *k)
     if (row.col[5].s.n == 3)
         memcpy(currency, row.col[5].s.p, 3);
     uuid_of_bytes(row.col[2].s, &k->call->payment);
-    return tell_refund(k, row.col[4].i, currency, str_eq(row.col[6].s, S("paid")));
+    return manual_refund_fact(k, row.col[4].i, currency, str_eq(row.col[6].s, S("paid")));
 }
 
-static enum err no_page(struct tx *tx, struct manual_ask *k)
+static enum err manual_no_page(struct tx *tx, struct manual_ask *k)
 {
     (void)tx;
     return manual_refuse(k, "not_supported", "bank transfers have no page of the gateway's own");
@@ -245,10 +253,14 @@ static const struct {
     enum err (*run)(struct tx *tx, struct manual_ask *k);
     bool writes;
 } asks[GATEWAY_ASKS] = {
-    [GATEWAY_AUTHORIZE] = { manual_authorize, true }, [GATEWAY_CAPTURE] = { manual_capture, false },
-    [GATEWAY_VOID] = { manual_cancel, true },         [GATEWAY_REFUND] = { give_back, true },
-    [GATEWAY_FETCH] = { manual_fetch, false },        [GATEWAY_CHECKOUT] = { no_page, false },
-    [GATEWAY_FETCH_REFUND] = { fetch_refund, false }, [GATEWAY_EXPIRE] = { no_page, false },
+    [GATEWAY_AUTHORIZE] = { manual_authorize, true },
+    [GATEWAY_CAPTURE] = { manual_capture, false },
+    [GATEWAY_VOID] = { manual_cancel, true },
+    [GATEWAY_REFUND] = { manual_refund, true },
+    [GATEWAY_FETCH] = { manual_fetch, false },
+    [GATEWAY_CHECKOUT] = { manual_no_page, false },
+    [GATEWAY_FETCH_REFUND] = { manual_fetch_refund, false },
+    [GATEWAY_EXPIRE] = { manual_no_page, false },
 };
 
 static enum err manual_run(struct tx *tx, struct unit *u)
@@ -263,7 +275,6 @@ static enum err manual_run(struct tx *tx, struct unit *u)
 
 /* --- the call --- */
 
-/* A store that did not commit did nothing; one that may have is asked again, with the same row. */
 static void manual_answer(struct gateway_call *c, enum gateway_answer a, const char *code,
                           const char *words)
 {
@@ -290,21 +301,21 @@ static void manual_done(struct unit *u)
     c->done(c);
 }
 
-static bool read_id(struct str text, struct str prefix, struct uuid *ret_id)
+static bool manual_parse_id(struct str text, struct str prefix, struct uuid *ret_id)
 {
     if (!str_starts(text, prefix))
         return false;
     return uuid_parse((struct str){ text.p + prefix.n, text.n - prefix.n }, ret_id);
 }
 
-/* Whoever asks may name them by this gateway's own ids. */
-static void read_ids(struct gateway_call *c)
+/* A caller may name payment and refund by this gateway's own ids. */
+static void manual_parse_ids(struct gateway_call *c)
 {
     struct uuid id;
 
-    if (read_id(c->intent_id, S("bt_"), &id))
+    if (manual_parse_id(c->intent_id, S("bt_"), &id))
         c->payment = id;
-    if (read_id(c->refund_id, S("btr_"), &id))
+    if (manual_parse_id(c->refund_id, S("btr_"), &id))
         c->refund = id;
 }
 
@@ -320,7 +331,7 @@ static void manual_prepare(struct manual_ask *k)
         k->references[i] = reference_make(rng_below(&env->rng, REFERENCE_COUNT));
 }
 
-static void on_call(struct gateway *g, struct gateway_call *c)
+static void manual_call(struct gateway *g, struct gateway_call *c)
 {
     static const struct unit_kind writes = { "manual.write", UNIT_FRONT, manual_run, NULL },
                                   reads = { "manual.read", UNIT_READ, manual_run, NULL };
@@ -332,7 +343,7 @@ static void on_call(struct gateway *g, struct gateway_call *c)
     }
     k->manual = CONTAINER_OF(g, struct manual, gateway);
     k->call = c;
-    read_ids(c);
+    manual_parse_ids(c);
     manual_prepare(k);
     k->unit = (struct unit){ .kind = asks[c->ask].writes ? &writes : &reads,
                              .executor = c->executor,
@@ -341,7 +352,7 @@ static void on_call(struct gateway *g, struct gateway_call *c)
     store_post(k->manual->o.store, &k->unit);
 }
 
-static void on_free(struct gateway *g)
+static void manual_free(struct gateway *g)
 {
     struct manual *m = CONTAINER_OF(g, struct manual, gateway);
 
@@ -351,7 +362,7 @@ static void on_free(struct gateway *g)
 
 struct gateway *manual_gateway_new(const struct manual_options *o)
 {
-    static const struct gateway_ops ops = { .call = on_call, .free = on_free };
+    static const struct gateway_ops ops = { .call = manual_call, .free = manual_free };
     struct manual *m = calloc(1, sizeof(*m));
 
     if (!m) {

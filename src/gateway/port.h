@@ -1,5 +1,5 @@
-/* port.h - what a payment needs of a gateway (G1). The words of Stripe and PayPay stop at their
- * adapters: in goes one of these asks, out comes one of these answers and a fact.
+/* port.h - what a payment needs of a gateway (G1). Only their adapters know the terms of Stripe and
+ * PayPay: a call takes one of these asks, and gives one of these answers and a fact.
  *
  *   (1) Every ask that moves money carries a key derived from our operation, the same on each try.
  *   (2) UNCERTAIN is an answer: it may have happened. Ask with GATEWAY_FETCH, never guess.
@@ -34,12 +34,12 @@ enum gateway_ask {
 };
 
 enum gateway_answer {
-    GATEWAY_OK,       /* fact says what is so now */
-    GATEWAY_DECLINED, /* the money was refused: fact.failure_*, and fact.state where there is one */
-    GATEWAY_REFUSED,  /* it understood and will never do that; nothing happened; error_* says why.
-                         Where it told the intent's state, fact is it (kind is FACT_INTENT) */
-    GATEWAY_ABSENT,   /* FETCH, VOID and EXPIRE: it surely has no such thing */
-    GATEWAY_RETRY_LATER, /* surely nothing happened; try again later */
+    GATEWAY_OK,          /* fact is the present state */
+    GATEWAY_DECLINED,    /* the money was declined: fact.failure_*, and fact.state if it is known */
+    GATEWAY_REFUSED,     /* the request is never possible; nothing happened; error_* says why. Where
+                         the gateway told the intent's state, fact has it (kind is FACT_INTENT) */
+    GATEWAY_ABSENT,      /* FETCH, VOID and EXPIRE: proven that no such object exists */
+    GATEWAY_RETRY_LATER, /* proven that nothing happened; try again later */
     GATEWAY_UNCERTAIN,   /* it may have happened */
 };
 
@@ -48,26 +48,26 @@ struct gateway_note { /* one more entry of the intent's metadata */
     struct str value;
 };
 
-/* One request to the gateway, for who tells of them one by one (O7). */
+/* One request to the gateway, for the list of a payment's attempts (O7). */
 struct gateway_try {
     struct gateway_try *next;
     enum gateway_ask ask;
-    enum gateway_answer answer; /* what this one alone was taken for */
+    enum gateway_answer answer; /* of this request alone */
     bool timed_out, sent;
-    bool retried; /* another one of the same ask came behind it, since this one did not do */
-    int status;   /* of its HTTP answer; 0: none */
+    bool retried;                     /* another try of the same ask followed */
+    int status;                       /* of its HTTP answer; 0: none */
     int64_t at_ms, began_us, took_ms; /* began_us: monotonic */
-    struct str code;                  /* the gateway's word for what was wrong; may be empty */
-    int64_t times;                    /* this one, and those that found no room behind it */
+    struct str code;                  /* the gateway's error code; may be empty */
+    int64_t times;                    /* 1, and later tries that exceeded the limit of the list */
 };
 
 struct gateway_tries {
     struct env *env; /* whose clock */
     struct gateway_try *first, *last;
-    int count; /* those that are kept: LIMIT_GATEWAY_TRIES at most */
+    int count; /* of the list: LIMIT_GATEWAY_TRIES at most */
 };
 
-/* What a layer in front of the adapter keeps of a call, from its way in to its way out: layer.h */
+/* What a layer in front of the adapter keeps with a call until the call ends: layer.h */
 enum { GATEWAY_LAYERS = 3, GATEWAY_FRAME_ROOM = 96 };
 struct gateway_frame {
     void *layer;
@@ -94,27 +94,27 @@ struct gateway_call {
     struct str description;                                      /* may be empty */
     struct str return_url;                                       /* may be empty */
     struct str intent_id, refund_id;
-    struct str action;  /* VOID: what the customer was told to do, as it is stored; may be empty */
-    struct uuid refund; /* REFUND: ours, for its metadata */
-    struct str reason;  /* VOID: abandoned, requested_by_customer, duplicate; REFUND: free */
-    int64_t since_ms;   /* FETCH without intent_id: not made before the first send, ... */
-    int64_t until_ms;   /* ... nor long after the last one; 0: not known */
-    int64_t budget_ms;  /* all tries together; 0: LIMIT_GATEWAY_BUDGET_MS */
-    int64_t try_ms;     /* one of them; 0: LIMIT_GATEWAY_CALL_MS. Set by guard.c */
-    char trace[56];     /* traceparent to send; "" : none. With env, its span's own */
-    struct env *env;    /* for a span of the call (O3); NULL: none */
-    const char *span_name;      /* NULL: "Gateway.call" */
-    struct gateway_tries *seen; /* each try is noted here, in the arena; NULL: nobody asks */
+    struct str action;     /* VOID: the customer's action as it is stored; may be empty */
+    struct uuid refund;    /* REFUND: ours, for its metadata */
+    struct str reason;     /* VOID: abandoned, requested_by_customer, duplicate; REFUND: free */
+    int64_t since_ms;      /* FETCH without intent_id: not made before the first send, ... */
+    int64_t until_ms;      /* ... nor long after the last one; 0: not known */
+    int64_t budget_ms;     /* all tries together; 0: LIMIT_GATEWAY_BUDGET_MS */
+    int64_t try_ms;        /* one of them; 0: LIMIT_GATEWAY_CALL_MS. Set by guard.c */
+    char trace[56];        /* traceparent to send; "" : none. With env, its span's own */
+    struct env *env;       /* for a span of the call (O3); NULL: none */
+    const char *span_name; /* NULL: "Gateway.call" */
+    struct gateway_tries *seen; /* each try is added here, in the arena; NULL: not wanted */
     struct arena *arena;        /* the answer's texts */
     struct executor *executor;
     void (*done)(
         struct gateway_call *c); /* on the executor, once, never from within gateway_call() */
 
-    /* in and out. FETCH among many: goes on behind this id; empty: from the beginning. Afterwards
-     * the last id that was looked at; empty: there are no more, or the place is lost. */
+    /* in and out. FETCH in a list: continues after this id; empty: from the beginning. Afterwards
+     * the last id that was read; empty: the list has ended, or the place in it is lost. */
     struct str list_after;
-    /* For many payments at once (create_lookup.c): each call of `wanted` is looked for by its
-     * payment, and no other. What is found moves to `found`, with answer and fact. */
+    /* For many payments at once (create_lookup.c): the payments of the calls in `wanted` are searched
+     * for, and no other. A call whose payment is found moves to `found`, with answer and fact. */
     struct gateway_call *wanted, *found;
 
     /* out */
@@ -122,7 +122,7 @@ struct gateway_call {
     struct fact fact;
     bool timed_out;                          /* UNCERTAIN because of time */
     bool sent;                               /* something may have reached it */
-    bool list_more;                          /* UNCERTAIN only because the list goes on */
+    bool list_more;                          /* UNCERTAIN only because the list has more pages */
     int status;                              /* of the last HTTP answer; 0: none */
     char error_code[64], error_message[256]; /* for the log and failureReason; nothing secret */
     int tries;                               /* HTTP requests, pages included */
@@ -145,16 +145,16 @@ struct gateway_ops {
 struct gateway {
     const struct gateway_ops *ops;
     const char *name;          /* "stripe", "sandbox", "paypay", "manual": in the payment's row */
-    const char *provider;      /* whose words it speaks: "stripe" is also the sandbox's */
+    const char *provider;      /* whose API it uses: "stripe" is also the sandbox's */
     const char *methods;       /* separated by commas; the first where a client names none */
-    bool replays;              /* a key that it knows gets its first answer again, a decline too */
+    bool replays;              /* a repeated key gets its first answer again, a decline too */
     struct str default_method; /* of the type "card", where a client names none; empty: the client
-                                  confirms by itself (P1) */
+                                  confirms the payment itself (P1) */
 };
 
 bool gateway_takes(const struct gateway *g, struct str method); /* gateways.c */
 const char *gateway_ask_name(enum gateway_ask ask);             /* "authorize"; gateways.c */
-/* Nothing was sent: this answer with these words, later, on the executor. */
+/* Ends a call of which nothing was sent: done() is called later, on the executor. */
 void gateway_turn_away(struct gateway_call *c, enum gateway_answer answer, const char *code,
                        const char *message); /* tries.c */
 

@@ -1,5 +1,5 @@
-/* transfer_row.h - the manual gateway's ledger (G4): a transfer that waits for its money. transfer/
- * moves the rows by what an operator or a bank says. */
+/* transfer_row.h - the manual gateway's ledger (G4): transfers that wait for their money. transfer/
+ * changes the rows by bank statements and by what operators enter. */
 #pragma once
 
 #include "base/arena.h"

@@ -1,3 +1,5 @@
+/* tries.c - budget, tries and pauses of a call, and the record of its tries. Everything lives in the
+ * call and its arena; after a crash the operation's job begins a new call with the same key. */
 #include "gateway/tries.h"
 
 #include "base/limits.h"
@@ -33,7 +35,7 @@ void gateway_clear(struct gateway_call *c)
     gateway_say(c, S(""), S(""));
 }
 
-static void come_back(struct task *t)
+static void gateway_call_done(struct task *t)
 {
     struct gateway_call *c = CONTAINER_OF(t, struct gateway_call, back);
 
@@ -42,7 +44,7 @@ static void come_back(struct task *t)
 
 void gateway_done_later(struct gateway_call *c)
 {
-    c->back = (struct task){ .run = come_back };
+    c->back = (struct task){ .run = gateway_call_done };
     executor_post(c->executor, &c->back);
 }
 
@@ -55,10 +57,10 @@ void gateway_turn_away(struct gateway_call *c, enum gateway_answer answer, const
     gateway_done_later(c);
 }
 
-/* --- what is noted of its tries --- */
+/* --- the record of its tries --- */
 
-/* What finds no room is counted with the last that did. */
-static struct gateway_try *add_try(struct gateway_tries *seen, struct arena *a)
+/* NULL: the list is full, and the try is counted in its last entry. */
+static struct gateway_try *tries_add(struct gateway_tries *seen, struct arena *a)
 {
     struct gateway_try *t = NULL;
 
@@ -81,7 +83,7 @@ static struct gateway_try *add_try(struct gateway_tries *seen, struct arena *a)
 
 void note_try(struct gateway_call *c, int64_t at_ms, int64_t began_us)
 {
-    struct gateway_try *t = c->seen ? add_try(c->seen, c->arena) : NULL;
+    struct gateway_try *t = c->seen ? tries_add(c->seen, c->arena) : NULL;
 
     if (!t)
         return;
@@ -109,7 +111,7 @@ void note_answer(struct gateway_call *c, enum gateway_answer answer, bool sent, 
 
 /* --- its tries --- */
 
-static int64_t mono_ms(const struct tries *t)
+static int64_t tries_mono_ms(const struct tries *t)
 {
     return clock_mono_ms(&t->env->clock);
 }
@@ -118,7 +120,7 @@ struct tries tries_begin(struct env *env, const struct gateway_call *c)
 {
     struct tries t = { .env = env };
 
-    t.ends_ms = mono_ms(&t) + (c->budget_ms > 0 ? c->budget_ms : LIMIT_GATEWAY_BUDGET_MS);
+    t.ends_ms = tries_mono_ms(&t) + (c->budget_ms > 0 ? c->budget_ms : LIMIT_GATEWAY_BUDGET_MS);
     return t;
 }
 
@@ -126,7 +128,7 @@ void tries_send(struct tries *t, struct gateway_call *c, struct call *http)
 {
     int64_t try_ms = c->try_ms > 0 ? c->try_ms : LIMIT_GATEWAY_CALL_MS, left;
 
-    t->began_ms = mono_ms(t);
+    t->began_ms = tries_mono_ms(t);
     left = t->ends_ms - t->began_ms;
     http->timeout_ms = left < try_ms ? left : try_ms;
     http->answer_max = LIMIT_GATEWAY_ANSWER;
@@ -150,22 +152,22 @@ void tries_heard(struct tries *t, struct gateway_call *c, const struct call *htt
 bool tries_timed_out(const struct tries *t, const struct call *http)
 {
     return http->result != CALL_ANSWERED &&
-           mono_ms(t) - t->began_ms + CLOCK_SLACK_MS >= http->timeout_ms;
+           tries_mono_ms(t) - t->began_ms + CLOCK_SLACK_MS >= http->timeout_ms;
 }
 
 bool tries_has_time(const struct tries *t)
 {
-    return mono_ms(t) + LIMIT_GATEWAY_LEAST_MS <= t->ends_ms;
+    return tries_mono_ms(t) + LIMIT_GATEWAY_LEAST_MS <= t->ends_ms;
 }
 
 bool tries_is_too_late(const struct tries *t)
 {
-    return t->ends_ms - mono_ms(t) < LIMIT_GATEWAY_LEAST_MS / 2;
+    return t->ends_ms - tries_mono_ms(t) < LIMIT_GATEWAY_LEAST_MS / 2;
 }
 
-/* Doubled each time; the second half of it is chance, so that those who failed together do not come
- * back together. */
-static int64_t pause_ms(const struct tries *t)
+/* Doubled each time. Half of it is random, so that calls that failed together are not repeated
+ * together. */
+static int64_t tries_pause_ms(const struct tries *t)
 {
     int64_t whole = retry_delay_ms(&retry_table[RETRY_GATEWAY], t->retries + 1);
 
@@ -179,8 +181,8 @@ bool tries_again(struct tries *t, struct gateway_call *c, bool lost, struct time
     if (t->retries == retry_table[RETRY_GATEWAY].retries ||
         (lost && t->lost_retries == LIMIT_GATEWAY_LOST_RETRIES))
         return false;
-    wait_ms = pause_ms(t);
-    if (mono_ms(t) + wait_ms + LIMIT_GATEWAY_LEAST_MS > t->ends_ms)
+    wait_ms = tries_pause_ms(t);
+    if (tries_mono_ms(t) + wait_ms + LIMIT_GATEWAY_LEAST_MS > t->ends_ms)
         return false;
     t->retries++;
     t->lost_retries += lost;

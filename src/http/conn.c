@@ -1,3 +1,8 @@
+/* conn.c - the states of a connection are drawn in conn.h; wire.c writes its bytes.
+ *
+ *   (1) One request at a time is parsed and answered; later bytes wait in `pending`.
+ *   (2) A connection is freed only after libuv has closed its handle.
+ *   (3) A request outlives its connection: its reply is dropped then. */
 #include "http/conn.h"
 
 #include "http/dispatch.h"
@@ -12,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The text of one read, and of a record that an earlier read had begun. */
+/* For the text of one read and of a TLS record that an earlier read had begun. */
 enum { PLAIN_ROOM = LIMIT_READ + 32 * 1024 };
 
 static void conn_resume(struct conn *c);
@@ -68,9 +73,9 @@ void conn_close(struct conn *c)
     uv_close((uv_handle_t *)&c->tcp, on_closed);
 }
 
-/* Closing at once could reset the connection and take the reply away from the peer: so we say that
- * we are done, and read on for a moment until he is. */
-static void http_conn_finish(struct conn *c)
+/* Closing at once could reset the connection before the peer has read the reply. So a FIN is sent,
+ * and the socket is read for a moment until the peer closes. */
+static void conn_linger(struct conn *c)
 {
     uv_os_fd_t fd;
 
@@ -114,15 +119,15 @@ static bool conn_begin(struct conn *c)
     return true;
 }
 
-/* Its body is not read, so the next request cannot be found behind it. */
-static void answer_without_body(struct conn *c)
+/* The body is not read, so the start of a next request is unknown and the connection ends. */
+static void conn_answer_without_body(struct conn *c)
 {
     c->exchange->close = true;
     conn_enter(c, CONN_ANSWERING);
     dispatch(c->exchange);
 }
 
-static void head_arrived(struct conn *c, bool body_follows)
+static void conn_head_arrived(struct conn *c, bool body_follows)
 {
     struct exchange *x = c->exchange;
     const char *detail = NULL;
@@ -133,7 +138,7 @@ static void head_arrived(struct conn *c, bool body_follows)
         return;
     }
     if (exchange_is_unwanted(x)) {
-        answer_without_body(c);
+        conn_answer_without_body(c);
         return;
     }
     conn_enter(c, CONN_BODY);
@@ -141,9 +146,9 @@ static void head_arrived(struct conn *c, bool body_follows)
         conn_write(c, S("HTTP/1.1 100 Continue\r\n\r\n"));
 }
 
-/* Bodies are over their limit: who has been sending his longest gives way, so that slow senders
- * keep nobody out. False: that is this one. */
-static bool make_room(struct conn *c)
+/* Bodies are over their limit: the request whose body has been arriving longest is answered 503, so
+ * that slow senders do not block others. False: that is this request. */
+static bool conn_make_body_room(struct conn *c)
 {
     struct loop *l = c->loop;
 
@@ -157,7 +162,7 @@ static bool make_room(struct conn *c)
     return true;
 }
 
-/* False: no more can be done with what there is. */
+/* False: more input is needed. */
 static bool conn_step(struct conn *c, struct str *in)
 {
     struct exchange *x;
@@ -167,13 +172,13 @@ static bool conn_step(struct conn *c, struct str *in)
         return false;
     x = c->exchange;
     result = parser_feed(&x->parser, in);
-    if (!exchange_count_body(x) && !make_room(c)) {
+    if (!exchange_count_body(x) && !conn_make_body_room(c)) {
         conn_refuse(c, ERR_OVERLOADED, NULL);
         return true;
     }
     switch (result) {
     case PARSE_MORE: return false;
-    case PARSE_HEAD: head_arrived(c, in->n > 0); break;
+    case PARSE_HEAD: conn_head_arrived(c, in->n > 0); break;
     case PARSE_DONE:
         conn_enter(c, CONN_ANSWERING);
         dispatch(x);
@@ -190,7 +195,7 @@ static void stop_reading(struct conn *c)
     c->reading = false;
 }
 
-/* Keeps what belongs to later requests. Another read would be kept too, so there is none. */
+/* Keeps the bytes of later requests, and stops reading. */
 static void conn_keep(struct conn *c, struct str in)
 {
     buf_add(&c->pending, in);
@@ -200,8 +205,8 @@ static void conn_keep(struct conn *c, struct str in)
         stop_reading(c);
 }
 
-/* A read may hold thousands of requests: those whose handlers have returned are freed between two
- * of them. The ones before `answered` may belong to a handler that is still running. */
+/* One read may hold thousands of requests. Requests whose handlers have returned are freed before
+ * the next one is parsed. Those before `answered` may belong to a handler that is still running. */
 static void conn_input(struct conn *c, struct str in)
 {
     const struct exchange *answered = c->loop->answered;
@@ -221,8 +226,8 @@ static void conn_input(struct conn *c, struct str in)
 
 /* --- reading --- */
 
-/* The peer sends no more. A request under way gets its answer: he may have closed one half. */
-static void input_ended(struct conn *c)
+/* The peer has closed its side. A request under way is answered, since the peer may still read. */
+static void conn_input_ended(struct conn *c)
 {
     c->ended = true;
     stop_reading(c);
@@ -234,7 +239,7 @@ static void input_ended(struct conn *c)
         conn_close(c);
 }
 
-static enum tls_result shake_hands(struct conn *c)
+static enum tls_result conn_handshake(struct conn *c)
 {
     enum tls_result result;
 
@@ -246,8 +251,8 @@ static enum tls_result shake_hands(struct conn *c)
     return result;
 }
 
-/* Sends what the session wrote by itself: handshake, alerts, key updates. */
-static bool flush_session(struct conn *c)
+/* Sends what TLS wrote by itself: handshake, alerts, key updates. */
+static bool conn_flush_tls(struct conn *c)
 {
     tls_idle(c->tls);
     return wire_write(c, &c->loop->cipher);
@@ -265,12 +270,12 @@ static void tls_input(struct conn *c, struct str in)
         return;
     }
     tls_begin(c->tls, in, &l->cipher);
-    result = shake_hands(c);
+    result = conn_handshake(c);
     while (result == TLS_DATA) {
         result = tls_read(c->tls, l->plain.p + l->plain.n, PLAIN_ROOM - l->plain.n, &n);
         l->plain.n += n;
     }
-    if (!flush_session(c))
+    if (!conn_flush_tls(c))
         return;
     if (l->plain.n)
         conn_input(c, buf_str(&l->plain));
@@ -279,7 +284,7 @@ static void tls_input(struct conn *c, struct str in)
     if (result == TLS_BROKEN)
         conn_close(c);
     else if (result == TLS_END)
-        input_ended(c);
+        conn_input_ended(c);
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
@@ -297,7 +302,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     if (n == 0)
         return;
     if (n == UV_EOF)
-        input_ended(c);
+        conn_input_ended(c);
     else if (n < 0)
         conn_close(c);
     else if (state_of(c) == CONN_LINGER)
@@ -317,7 +322,7 @@ static void start_reading(struct conn *c)
         conn_close(c);
 }
 
-/* After a reply that came from a handler's later call: goes on with what waits. */
+/* After a handler replied later: processes the input that waits. */
 static void conn_resume(struct conn *c)
 {
     struct buf pending = c->pending;
@@ -329,17 +334,17 @@ static void conn_resume(struct conn *c)
     if (c->closing || c->pending.n)
         return;
     if (c->ended && state_of(c) != CONN_ANSWERING && state_of(c) != CONN_REPLYING)
-        input_ended(c);
+        conn_input_ended(c);
     else
         start_reading(c);
 }
 
 /* --- writing --- */
 
-static void reply_taken(struct conn *c)
+static void conn_reply_sent(struct conn *c)
 {
     if (c->close_after) {
-        http_conn_finish(c);
+        conn_linger(c);
         return;
     }
     conn_enter(c, CONN_IDLE);
@@ -350,7 +355,7 @@ static void reply_taken(struct conn *c)
 void conn_write_done(struct conn *c)
 {
     if (state_of(c) == CONN_REPLYING)
-        reply_taken(c);
+        conn_reply_sent(c);
     else if (state_of(c) == CONN_WEBSOCKET)
         websocket_write_done(c->websocket);
 }
@@ -368,7 +373,7 @@ bool conn_write(struct conn *c, struct str bytes)
         conn_close(c);
         return false;
     }
-    return flush_session(c);
+    return conn_flush_tls(c);
 }
 
 void conn_reply(struct conn *c, struct str bytes, bool close)
@@ -379,7 +384,7 @@ void conn_reply(struct conn *c, struct str bytes, bool close)
         return;
     conn_enter(c, CONN_REPLYING);
     if (!c->queued)
-        reply_taken(c);
+        conn_reply_sent(c);
 }
 
 /* --- after an upgrade --- */
@@ -406,10 +411,10 @@ void conn_alive(struct conn *c)
 void conn_finish(struct conn *c)
 {
     if (!c->closing)
-        http_conn_finish(c);
+        conn_linger(c);
 }
 
-/* --- life --- */
+/* --- start and end --- */
 
 void loop_expired(struct loop *l, struct deadline *x)
 {
@@ -424,7 +429,7 @@ void loop_expired(struct loop *l, struct deadline *x)
         conn_close(c);
 }
 
-/* Has the peer sent something that we have not read yet? Then a request has begun. */
+/* True: the socket has unread bytes, so a request has begun. */
 static bool has_input(struct conn *c)
 {
     uv_os_fd_t fd;
@@ -435,8 +440,8 @@ static bool has_input(struct conn *c)
     return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* Then it has a deadline for its head from now on. */
-static bool has_begun(struct conn *c)
+/* If a request has begun, it gets the deadline of a head now. */
+static bool conn_has_begun(struct conn *c)
 {
     return state_of(c) == CONN_IDLE && has_input(c) && conn_begin(c);
 }
@@ -447,7 +452,7 @@ void conn_stop(struct conn *c)
         websocket_stopping(c->websocket);
     if (state_of(c) != CONN_IDLE && state_of(c) != CONN_HANDSHAKE)
         return;
-    if (!has_begun(c))
+    if (!conn_has_begun(c))
         conn_close(c);
 }
 
@@ -460,7 +465,7 @@ bool conn_make_way(struct loop *l)
 
     while ((x = deadlines_oldest(&l->deadlines, silent))) {
         c = CONTAINER_OF(x, struct conn, deadline);
-        if (has_begun(c))
+        if (conn_has_begun(c))
             continue;
         conn_close(c);
         return true;
@@ -470,7 +475,7 @@ bool conn_make_way(struct loop *l)
         return false;
     c = CONTAINER_OF(x, struct conn, deadline);
     conn_refuse(c, ERR_OVERLOADED, NULL);
-    conn_close(c); /* lingering, it would still count */
+    conn_close(c); /* a lingering connection would still count */
     return true;
 }
 
@@ -503,7 +508,7 @@ void conn_open(struct loop *l, int fd, const union address *peer)
     start_reading(c);
 }
 
-/* An IPv4 peer of an IPv6 socket is shown and counted as what it is. */
+/* An IPv4 peer of an IPv6 socket is shown as IPv4. */
 void conn_address_text(const struct sockaddr *address, char ret_ip[48])
 {
     const struct sockaddr_in *v4 = (const void *)address;

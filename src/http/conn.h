@@ -1,16 +1,18 @@
 /* conn.h - one connection: bytes in, requests to their handlers one at a time, replies out.
  *
- *   HANDSHAKE ──▶ IDLE ──first byte──▶ HEAD ──empty line──▶ BODY ──last byte──▶ ANSWERING
- *    (TLS only)    ▲                     │ refused            │ refused            │ handler
- * replies │                     ▼                    ▼                    ▼ └──kept
- * alive──────────────────────── REPLYING ◀────────────────┘ │ Connection: close ▼ LINGER ──▶ closed
+ *   HANDSHAKE --> IDLE --first byte--> HEAD --empty line--> BODY --last byte--> ANSWERING
+ *   (TLS only)     ^                    |                    |                     |
+ *                  |                    '------rejected------+----handler replies--'
+ *                  |                                         v
+ *                  '--------------keep-alive------------- REPLYING --close--> LINGER --> closed
  *
- * An upgrade (http/websocket/websocket.h) leads from ANSWERING to WEBSOCKET, and from there to LINGER or the end.
+ * An upgrade (http/websocket/websocket.h) leads from ANSWERING to WEBSOCKET, and from there to LINGER
+ * or the end.
  *
  * Each state is a list of the loop's deadlines, so that it ends in time whatever the peer does.
- * Only ANSWERING has none: the handler has its own. While IDLE a connection holds no buffer, no
- * parser and no arena. Bytes that come while a request is answered wait, at most one read of them:
- * then reading stops until the reply is taken. */
+ * ANSWERING has none, since the handler has its own. While IDLE a connection holds no buffer, no
+ * parser and no arena. Bytes that come while a request is answered wait, at most one read of them;
+ * then reading stops until the reply is sent. */
 #pragma once
 
 #include "base/buf.h"
@@ -47,7 +49,7 @@ struct conn {
     struct exchange *exchange;
     struct websocket *websocket; /* NULL: it speaks HTTP */
     struct tls *tls;             /* NULL: plain */
-    struct buf pending;          /* came while a request was answered */
+    struct buf pending;          /* bytes that came while a request was answered */
     size_t queued;               /* bytes the kernel has not taken yet */
     union address peer;
     bool feeding;     /* inside conn_input: what follows a reply happens there */
@@ -59,16 +61,16 @@ struct conn {
 
 void conn_open(struct loop *l, int fd, const union address *peer); /* takes fd */
 void conn_close(struct conn *c);
-/* Graceful shutdown: what has not begun a request is closed. */
+/* Graceful shutdown: closes a connection on which no request has begun. */
 void conn_stop(struct conn *c);
-/* A full house: closes the connection of this loop that has waited longest without a request, else
- * the one that has been sending its request longest. False: all of them are being answered. */
+/* Makes room for a connection: closes the one of this loop that has been idle longest, else the one
+ * whose request has been arriving longest. False: all of them are being answered. */
 bool conn_make_way(struct loop *l);
 
-/* Sends the reply of the request under way, whose exchange is gone already. */
+/* Sends the reply of the request under way, whose exchange was freed already. */
 void conn_reply(struct conn *c, struct str bytes, bool close);
-/* Instead of a reply: bytes are its head, and what comes from now on is w's, with whom it is freed.
- * conn_go_on() then takes what has come already. */
+/* Instead of a reply: sends `bytes` as its head. All further input belongs to w, which is freed with
+ * the connection. conn_go_on() then processes the input that has come already. */
 void conn_upgrade(struct conn *c, struct websocket *w, struct str bytes);
 void conn_go_on(struct conn *c);
 void conn_alive(struct conn *c);  /* a WebSocket's time begins again */

@@ -22,7 +22,7 @@ struct deadline_list {
 
 struct deadlines {
     struct deadline_list lists[DEADLINE_KINDS];
-    uint64_t durations[DEADLINE_KINDS]; /* DEADLINE_NONE: may take for ever */
+    uint64_t durations[DEADLINE_KINDS]; /* DEADLINE_NONE: no limit */
 };
 
 void deadline_init(struct deadline *x);
@@ -30,7 +30,6 @@ void deadline_init(struct deadline *x);
 void deadline_enter(struct deadlines *d, struct deadline *x, int kind, uint64_t now);
 void deadline_leave(struct deadlines *d, struct deadline *x);
 struct deadline *deadlines_expired(struct deadlines *d, uint64_t now); /* one of them, or NULL */
-/* Of the kinds whose bits are set (1u << kind, each with a duration) the one that has waited
- * longest, or NULL. */
+/* The oldest entry of the kinds whose bits are set (1u << kind, each with a duration), or NULL. */
 struct deadline *deadlines_oldest(const struct deadlines *d, unsigned kinds);
 uint64_t deadlines_next(const struct deadlines *d); /* DEADLINE_NONE: nothing is due, ever */

@@ -1,3 +1,5 @@
+/* exchange.c - the life of a request: begun with its connection's first byte, admitted when a handler
+ * has it, answered once, and recycled when the function that answered it has returned. */
 #include "http/exchange.h"
 
 #include "base/limits.h"
@@ -12,16 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Under AddressSanitizer a request is freed the moment it is answered, and no structure is used
- * again: a touch after the answer is a report that names the line. Everywhere else the memory stays
- * valid until whoever answered has returned, so that the same mistake reads old bytes at worst. */
+/* With AddressSanitizer a request is freed when it is answered and its memory is never reused, so any
+ * access after the answer is reported with its line. Without it the memory stays valid until the
+ * function that answered has returned, so that such a mistake reads old bytes at worst. */
 #ifdef __SANITIZE_ADDRESS__
 enum { KEEPS_ANSWERED = 0, SPARE_EXCHANGES = 0 };
 #else
 enum { KEEPS_ANSWERED = 1, SPARE_EXCHANGES = LIMIT_SPARE_EXCHANGES };
 #endif
 
-static struct exchange *take_spare(struct loop *l)
+static struct exchange *exchange_take_spare(struct loop *l)
 {
     struct exchange *x = l->spare;
 
@@ -41,7 +43,7 @@ static struct exchange *take_spare(struct loop *l)
 
 struct exchange *exchange_new(struct loop *l, struct conn *c)
 {
-    struct exchange *x = take_spare(l);
+    struct exchange *x = exchange_take_spare(l);
 
     if (!x)
         return NULL;
@@ -90,7 +92,7 @@ static void exchange_dismiss(struct exchange *x)
     atomic_fetch_sub(&l->server->in_flight, 1);
 }
 
-/* The structure goes back to the spare ones, or away. */
+/* Keeps the structure as a spare one, or frees it. */
 static void exchange_recycle(struct exchange *x)
 {
     struct loop *l = x->loop;
@@ -140,9 +142,9 @@ void exchanges_recycle(struct loop *l, const struct exchange *until)
     }
 }
 
-/* The server has ended and nothing is left that could answer these. After LIMIT_SHUTDOWN_MS a
- * handler may still have been at work; any other request here is one that its handler forgot. */
-static void report_unanswered(const struct loop *l)
+/* The server has ended, so these requests get no answer. Unless the stop was forced after
+ * LIMIT_SHUTDOWN_MS, their handlers have forgotten to answer. */
+static void exchanges_report_unanswered(const struct loop *l)
 {
     const struct env *env = l->server->options.env;
 
@@ -154,7 +156,7 @@ static void report_unanswered(const struct loop *l)
             LOG_NUM("waitedMs", (clock_mono_us(&env->clock) - x->request.began_us) / 1000));
 }
 
-static void destroy_all(struct exchange *x)
+static void exchanges_destroy(struct exchange *x)
 {
     while (x) {
         struct exchange *next = x->next;
@@ -168,10 +170,10 @@ static void destroy_all(struct exchange *x)
 void exchanges_free(struct loop *l)
 {
     if (!atomic_load(&l->server->hurried))
-        report_unanswered(l);
-    destroy_all(l->admitted);
-    destroy_all(l->answered);
-    destroy_all(l->spare);
+        exchanges_report_unanswered(l);
+    exchanges_destroy(l->admitted);
+    exchanges_destroy(l->answered);
+    exchanges_destroy(l->spare);
     l->admitted = l->answered = l->spare = NULL;
     l->spare_count = 0;
 }
@@ -189,7 +191,7 @@ struct str request_header(const struct request *r, struct str name, size_t *ret_
     return count == 1 ? value : (struct str){ 0 };
 }
 
-/* --- who --- */
+/* --- the client --- */
 
 void exchange_client(struct exchange *x, struct sockaddr_storage *ret_client)
 {
@@ -224,9 +226,9 @@ static bool is_request_id(struct str s)
     return s.n > 0 && s.n <= REQUEST_ID_MAX;
 }
 
-/* The client's traceparent says where he is: what we do is a place of its own below it (O3). Beside
- * the server that the process is for nobody records anything. */
-static void take_trace(struct request *r, struct spans *spans)
+/* The request's span is a child of the client's traceparent (O3). A guest server (the sandbox)
+ * records no spans. */
+static void exchange_read_trace(struct request *r, struct spans *spans)
 {
     struct trace client;
 
@@ -250,12 +252,12 @@ void exchange_identify(struct exchange *x)
         uuid_text(env_uuid(r->env), x->id);
         r->id = (struct str){ x->id, UUID_TEXT };
     }
-    take_trace(r, x->loop->server->options.guest ? NULL : r->env->spans);
+    exchange_read_trace(r, x->loop->server->options.guest ? NULL : r->env->spans);
     r->language = language_pick(request_header(r, S("Accept-Language"), NULL));
 }
 
-/* What the request says, and which route takes it. NOT_FOUND and METHOD are kept: they are answered
- * like a request, not like broken bytes. */
+/* NOT_FOUND and METHOD are stored in route_error, since the request itself is valid and is answered
+ * as one. */
 enum err exchange_head(struct exchange *x, const char **ret_detail)
 {
     struct request *r = &x->request;

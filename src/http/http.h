@@ -1,13 +1,13 @@
 /* http.h - an HTTP/1.1 server: requests in, replies out. It knows no payments.
  *
- * A handler runs on its connection's loop, never blocks, and sees to it that reply_send() or
- * reply_problem() is called exactly once: at once, or later on the same loop (a unit of work that
- * comes back). The request and its arena live until then, even when the peer has gone. Instead of
- * a reply it may become a WebSocket: http/websocket/websocket.h.
+ * A handler runs on its connection's loop and never blocks. It makes sure that reply_send() or
+ * reply_problem() is called exactly once, in the call or later on the same loop (after a unit of
+ * work). The request and its arena live until then, even if the connection was closed. Instead of a
+ * reply the request may become a WebSocket: http/websocket/websocket.h.
  *
- * Answering consumes the request: nothing of it, and nothing in its arena, is touched afterwards.
- * So clean-up (wiping a password, undoing a count) comes before the answer. A function that may
- * answer says so by its result and is marked ANSWERS, so that the compiler asks for the check. */
+ * Answering consumes the request: neither it nor its arena may be used afterwards. So clean-up
+ * (wiping a password, undoing a count) comes before the answer. A function that may answer says so by
+ * its result and is marked ANSWERS, so that the compiler requires the check. */
 #pragma once
 
 #include "base/arena.h"
@@ -38,7 +38,7 @@ struct route {
     void (*handle)(struct request *r, void *ctx);
     void *ctx;
     size_t body_max; /* 0: LIMIT_BODY */
-    bool unlimited;  /* answered whatever the rate and the requests in flight: for probes */
+    bool unlimited;  /* exempt from the rate and in-flight limits: for probes */
     /* Of a path that ends in "*": what stands there may be any bytes, and dots mean nothing.
      * Neither decoded nor judged, the request's path is as it came; the rest of the pattern has no
      * names, and is compared as it came. */
@@ -64,9 +64,9 @@ struct request {
     const struct route *route; /* NULL where none matched */
     struct sockaddr_storage peer;
     struct str peer_ip;   /* textual, of the socket */
-    struct str id;        /* X-Request-Id: the client's where it is sane, else a new one */
-    struct trace trace;   /* our place in the client's trace, or in a new one */
-    bool has_traceparent; /* the client sent a valid one; its own place in it: */
+    struct str id;        /* X-Request-Id: the client's if valid, else a new one */
+    struct trace trace;   /* our span in the client's trace, or in a new one */
+    bool has_traceparent; /* the client sent a valid one; its own span in it: */
     unsigned char parent_span[8];
     enum language language; /* from Accept-Language */
     int64_t began_us;       /* monotonic, at the last byte that it waited for */
@@ -77,8 +77,8 @@ struct request {
  * NULL) says how many. */
 struct str request_header(const struct request *r, struct str name, size_t *ret_count);
 
-/* Textual: of the client behind trusted proxies (server_options.client), else of the peer. Lives as
- * long as the request. */
+/* The textual address of the client behind trusted proxies (server_options.client), else of the
+ * peer. Lives as long as the request. */
 struct str request_client_ip(struct request *r);
 
 /* --- the reply: headers first, then one of the send calls --- */
@@ -94,9 +94,9 @@ void reply_problem_errors(struct request *r, enum err e, const char *detail, str
 /* The same with further members, given as JSON text: "\"a\":1,\"b\":2". Both texts may be empty. */
 void reply_problem_more(struct request *r, enum err e, const char *detail, struct str errors,
                         struct str members);
-/* Closes the connection without a word, as if we had died: for who plays an unreliable server. */
+/* Closes the connection without a reply, as a crash would: for the sandbox, which simulates faults. */
 void reply_drop(struct request *r);
-/* The same in the middle of the body: its last `cut` bytes are promised and never sent. */
+/* Closes it in the middle of the body: its last `cut` bytes are announced and never sent. */
 void reply_cut(struct request *r, int status, struct str content_type, struct str body, size_t cut);
 
 /* --- the server --- */
@@ -119,25 +119,24 @@ struct server_options {
     int head_ms, body_ms, idle_ms, reply_ms, handshake_ms, websocket_ms;
     /* For every reply, on its loop: for metrics and the access line. */
     void (*replied)(void *ctx, const struct request *r, int status);
-    /* Who asks, where that is not the peer: behind a proxy. For the rate limit, and for
-     * request_client_ip(). False, or NULL here: the peer. */
+    /* The client's address behind a proxy, for the rate limit and request_client_ip(). False, or NULL
+     * here: the peer's. */
     bool (*client)(void *ctx, const struct request *r, struct sockaddr_storage *ret_client);
-    /* For what never became a request: broken framing, a slow head, a full house. */
+    /* For input that never became a request: broken framing, a slow head, a full server. */
     void (*refused)(void *ctx, enum err e, struct str peer_ip);
     void *ctx;
 };
 
-/* Binds and listens, so that an error is known before anything else starts. */
+/* Binds and listens, so that an error is found before anything else starts. */
 enum err server_open(const struct server_options *o, struct server **ret_server, struct why *why);
-/* The routes, where server_open did not know them yet. Before server_run; they stay the caller's.
- */
+/* The routes, if they were not given to server_open. Before server_run; owned by the caller. */
 void server_set_routes(struct server *s, const struct route *routes, size_t count);
 /* The first loop, on the thread that calls server_run. */
 struct executor *server_executor(struct server *s);
 int server_port(const struct server *s);
 
-/* From now on SIGTERM and SIGINT call server_stop, as soon as server_run runs. server_run does it
- * too; who tells others that the server is there does it before. Only server_run may follow. */
+/* From now on SIGTERM and SIGINT call server_stop, as soon as server_run runs. server_run does this
+ * too; a caller that announces the server does it before. Only server_run may follow. */
 void server_take_signals(struct server *s);
 /* Runs until it has stopped. */
 void server_run(struct server *s);
@@ -149,8 +148,8 @@ void server_on_drain(struct server *s, void (*drained)(void *ctx), void *ctx);
 void server_stop(struct server *s);   /* any thread */
 void server_finish(struct server *s); /* on the first executor: nothing more will come back */
 bool server_stopping(const struct server *s);
-/* After server_run. Requests that no handler ever answered go with it: whoever might still hold
- * one (a store, a client thread) is gone before. */
+/* After server_run. Frees unanswered requests too, so every thread that may hold one (of a store, of
+ * a client) has ended before. */
 void server_free(struct server *s);
 
 struct server_counts {

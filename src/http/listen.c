@@ -1,3 +1,7 @@
+/* listen.c - binds the address (or takes systemd's sockets) and accepts connections.
+ *
+ * Several loops share the port by SO_REUSEPORT. A connection for which there is no room is answered 503
+ * and closed at once. Without descriptors or memory accepting pauses for a moment. */
 #include "http/listen.h"
 
 #include "base/limits.h"
@@ -57,7 +61,7 @@ static socklen_t size_of(const union address *a)
     return a->any.sa_family == AF_INET6 ? sizeof(a->v6) : sizeof(a->v4);
 }
 
-/* Where a socket listens; of a family that the union has no room for, the family alone. */
+/* The address of a listening socket. For a family that does not fit the union only the family. */
 static union address address_at(int fd)
 {
     struct sockaddr_storage s = { 0 };
@@ -110,8 +114,8 @@ static void set_port(union address *a, int port)
         a->v4.sin_port = htons((uint16_t)port);
 }
 
-/* Sockets that share a port would share it with a second server too: a first one that does not
- * share finds out. */
+/* With SO_REUSEPORT a second server could bind the same port unnoticed. So a socket without it is
+ * bound first, which fails if the port is in use. */
 static int listen_probe(const union address *a)
 {
     int fd = listen_at(a, false);
@@ -228,8 +232,8 @@ int listen_most_connections(int wanted)
 
 /* --- accepting --- */
 
-/* A house full of work says so and closes: no connection, no parser, no memory. */
-static void turn_away(struct loop *l, int fd)
+/* A server full of work answers 503 and closes, without a connection, a parser or memory. */
+static void listen_reject(struct loop *l, int fd)
 {
     static const char body[] = "{\"type\":\"/problems/overloaded\",\"title\":\"The server is full; "
                                "try again shortly.\",\"status\":503,\"code\":\"OVERLOADED\"}";
@@ -259,7 +263,7 @@ static void listen_accepted(struct loop *l, int fd, union address *peer)
         atomic_fetch_add(&s->refused, 1);
         if (s->options.refused)
             s->options.refused(s->options.ctx, ERR_OVERLOADED, S(""));
-        turn_away(l, fd);
+        listen_reject(l, fd);
         return;
     }
     unmap_v4(&a);
@@ -273,8 +277,8 @@ static void on_again(uv_timer_t *t)
     poll_listeners(t->data, true);
 }
 
-/* No descriptor or no memory is left: to try at once would spin, so the queue waits a little. */
-static void pause_accepting(struct loop *l, int e)
+/* No descriptor or no memory is left. Trying at once would spin, so accepting pauses. */
+static void listen_pause(struct loop *l, int e)
 {
     struct env *env = l->server->options.env;
 
@@ -284,8 +288,8 @@ static void pause_accepting(struct loop *l, int e)
     uv_timer_start(&l->accept_again, on_again, LIMIT_ACCEPT_PAUSE_MS, 0);
 }
 
-/* 0, EAGAIN where nobody waits, or another errno. */
-static int accept_one(struct listener *k)
+/* 0, EAGAIN if no connection waits, or another errno. */
+static int listen_accept(struct listener *k)
 {
     union address peer = { 0 };
     socklen_t n = sizeof(peer);
@@ -310,9 +314,9 @@ static void on_connections(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     for (int i = 0; i < LIMIT_ACCEPTS && e != EAGAIN && !is_shortage(e); i++)
-        e = accept_one(k); /* what else fails (ECONNABORTED) concerns that connection alone */
+        e = listen_accept(k); /* other errors (ECONNABORTED) concern one connection only */
     if (is_shortage(e))
-        pause_accepting(k->loop, e);
+        listen_pause(k->loop, e);
 }
 
 static void poll_listeners(struct loop *l, bool on)
@@ -356,7 +360,7 @@ void listen_stop(struct loop *l)
 
         if (!k->open)
             continue;
-        for (int n = 0; n < BACKLOG && !k->passed && accept_one(k) == 0; n++)
+        for (int n = 0; n < BACKLOG && !k->passed && listen_accept(k) == 0; n++)
             ;
         k->open = false;
         uv_close((uv_handle_t *)&k->poll, on_listener_closed);

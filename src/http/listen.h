@@ -1,4 +1,4 @@
-/* listen.h - the listening sockets and what comes through them. */
+/* listen.h - listening sockets, and accepting connections. */
 #pragma once
 
 #include "base/err.h"
@@ -12,11 +12,11 @@ struct server;
  * server's port. VALIDATION: `why` says what is wrong with the address, or who has it, or that a
  * passed socket does not listen or is not on loopback where only that is allowed. */
 enum err listen_open(struct server *s, struct str address, struct why *why);
-bool listen_start(struct loop *l); /* false: the system refuses */
-/* Takes what has connected already, then closes the listeners. What waits at a passed socket stays
- * there: systemd keeps it for the next process. */
+bool listen_start(struct loop *l); /* false: a system call failed */
+/* Accepts the connections that wait, then closes the listeners. Connections that wait at a socket of
+ * systemd stay there for the next process. */
 void listen_stop(struct loop *l);
 void listen_close(struct server *s); /* of loops that never ran */
 
-/* Raises the limit on open files as far as it goes; gives the connections that leaves room for. */
+/* Raises the limit of open files as far as possible. Returns the number of connections it allows. */
 int listen_most_connections(int wanted);

@@ -1,3 +1,7 @@
+/* loop.c - a libuv loop as an executor: tasks, timers, and the deadlines of its connections.
+ *
+ *   (1) Any thread may post a task; it runs on the loop's thread, in the order of posting.
+ *   (2) One libuv timer serves all timers of the executor, another one all deadlines. */
 #include "http/loop.h"
 
 #include "base/time/clock.h"
@@ -29,7 +33,8 @@ static bool link_task(struct loop *l, struct task *t)
     return first;
 }
 
-/* When the loop has gone nobody runs it any more, and those that wait there may have been freed. */
+/* After the loop has ended a task is dropped. It would never run, and the tasks that are in the list
+ * may have been freed. */
 static void loop_post(struct executor *h, struct task *t)
 {
     struct loop *l = loop_of(h);
@@ -52,7 +57,7 @@ static void run_tasks(struct loop *l)
     l->first = l->last = NULL;
     pthread_mutex_unlock(&l->lock);
     for (; t; t = next) {
-        next = t->next; /* t may be gone, or given again, once it has run */
+        next = t->next; /* t may be freed or posted again while it runs */
         t->run(t);
     }
 }
@@ -80,8 +85,8 @@ void loop_wake(struct loop *l)
 
 static void on_alarm(uv_timer_t *alarm);
 
-/* Wall time may be stepped, so a far alarm looks again once an hour, and none fires before its
- * wall time has come. */
+/* The wall clock may be stepped, so the alarm is checked at least once an hour, and a timer fires
+ * only when its wall time has come. */
 static void set_alarm(struct loop *l)
 {
     int64_t next = timers_next(&l->timers);
@@ -154,7 +159,7 @@ static void on_sweep(uv_timer_t *sweep)
 void loop_watch(struct loop *l, struct deadline *x, int kind)
 {
     deadline_enter(&l->deadlines, x, kind, loop_now(l));
-    if (x->due < l->sweep_due) /* a sweep that comes too early finds nothing and sets itself */
+    if (x->due < l->sweep_due) /* a sweep that fires too early only sets the timer again */
         set_sweep(l, x->due);
 }
 
@@ -167,7 +172,7 @@ void loop_unwatch(struct loop *l, struct deadline *x)
     l->sweep_due = DEADLINE_NONE;
 }
 
-/* --- life --- */
+/* --- start and end --- */
 
 static void on_recycle(uv_prepare_t *recycle)
 {

@@ -1,5 +1,5 @@
 /* loop.h - one thread's event loop: an executor for tasks and timers, the owner of its connections.
- * Everything here belongs to the loop's thread, save loop_wake and its post. */
+ * Everything here belongs to the loop's thread, except for loop_wake and posting to its executor. */
 #pragma once
 
 #include "base/buf.h"
@@ -19,7 +19,7 @@ struct listener {
     struct loop *loop;
     int fd;
     bool open;
-    bool passed; /* by systemd, who keeps it: what waits there waits for the next process */
+    bool passed; /* by systemd, which keeps it open for the next process */
 };
 
 struct loop {
@@ -29,7 +29,7 @@ struct loop {
     uv_loop_t uv;
     pthread_t thread;
 
-    /* tasks from other threads: a list under a lock, one wake-up for all that wait */
+    /* tasks from other threads: a list under a lock, one wake-up for all of them */
     uv_async_t wake;
     pthread_mutex_t lock;
     struct task *first, *last;
@@ -47,11 +47,11 @@ struct loop {
     uv_timer_t accept_again;
     uv_prepare_t recycle; /* frees answered requests before the loop waits */
 
-    int live;                     /* connections, and requests with a handler */
+    int live;                     /* number of connections, and of requests with a handler */
     int connections;              /* not closed yet */
     size_t body_bytes, body_room; /* that its requests hold; its share of max_bodies */
-    int stage;                    /* the server's stage as this loop has carried it out */
-    bool reported;                /* that nothing lives here any more */
+    int stage;                    /* the last stage of the server that this loop applied */
+    bool reported;                /* it has reported to be empty */
 
     char *read_bytes; /* LIMIT_READ, shared by all connections */
     struct buf plain, out, cipher;
@@ -61,7 +61,7 @@ struct loop {
     int64_t date_s;
 };
 
-/* False: the system gives no loop; nothing is left behind. */
+/* False: a system call failed; nothing has to be released. */
 bool loop_init(struct loop *l, struct server *s, int index);
 void loop_run(struct loop *l);     /* until loop_close has taken effect */
 void loop_close(struct loop *l);   /* closes its handles; connections are closed before */
@@ -79,6 +79,6 @@ void loop_unwatch(struct loop *l, struct deadline *x);
 
 const char *loop_date(struct loop *l); /* for the Date header, made once a second */
 
-/* Told upwards, to the owner of the loop. */
+/* Called by the loop, implemented by its owner. */
 void loop_expired(struct loop *l, struct deadline *x); /* conn.c */
 void server_loop_woken(struct loop *l);                /* server.c */

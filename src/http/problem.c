@@ -1,6 +1,7 @@
+/* problem.c - Accept-Language, and the JSON of a problem. */
 #include "http/problem.h"
 
-/* The weight of a q parameter in thousandths: "0.8" -> 800; -1 where it is not one. */
+/* The weight of a q parameter in thousandths: "0.8" -> 800; -1: malformed. */
 static int problem_weight(struct str q)
 {
     int value, digits = 100;

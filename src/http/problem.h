@@ -5,8 +5,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* English or Japanese by the client's Accept-Language with its weights; English where it says
- * nothing, or nothing that makes sense. */
+/* English or Japanese by the weights of the client's Accept-Language; English if it is absent or
+ * malformed. */
 enum language language_pick(struct str accept_language);
 
 /* {"type":"/problems/not-found","title":…,"status":404,"detail":…,"code":"NOT_FOUND","instance":…}
@@ -15,5 +15,5 @@ enum language language_pick(struct str accept_language);
 void problem_write(struct buf *out, enum err e, enum language language, const char *detail,
                    struct str instance, struct str errors, struct str members);
 
-const char *status_phrase(int status); /* "Not Found"; "" for what nobody knows */
+const char *status_phrase(int status); /* "Not Found"; "": unknown */
 int retry_after_s(enum err e);         /* for Retry-After; 0: none */

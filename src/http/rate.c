@@ -1,3 +1,5 @@
+/* rate.c - token buckets in a table of fixed size under one lock. A restart forgets them, so every
+ * client has a full bucket again. */
 #include "http/rate.h"
 
 #include "base/limits.h"
@@ -9,8 +11,8 @@
 
 enum { WAYS = 4, ROWS = LIMIT_RATE_SLOTS / WAYS, BURST = 2 };
 
-/* A bucket is kept as the time at which it will be full again: an address that has used nothing
- * for a while looks like one that was never seen, so a forgotten slot needs no clean-up. */
+/* A bucket is stored as the time at which it will be full again. A bucket that is full equals an
+ * empty slot, so old slots need no clean-up. */
 struct rate_slot {
     uint64_t key[2];
     int64_t full_us;
@@ -72,7 +74,7 @@ static struct rate_slot *row_of(struct rate *r, const uint64_t key[2])
     return r->slots[h % ROWS];
 }
 
-/* The slot of this key, else the one whose bucket is full or will be first. */
+/* The slot of this key, else the one whose bucket is full, or will be full first. */
 static struct rate_slot *slot_of(struct rate_slot *row, const uint64_t key[2])
 {
     struct rate_slot *oldest = row;

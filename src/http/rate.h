@@ -1,6 +1,6 @@
-/* rate.h - requests a second and client address: a bucket each, of twice the rate, in a table of
- * fixed size. The hash is seeded, so nobody can choose whom he shares a row with; a full row
- * forgets the address it heard of longest ago. Any thread. */
+/* rate.h - limits the requests per second of each client address: one token bucket for each, of twice
+ * the rate, in a table of fixed size. The hash is seeded, so a client cannot choose its row; a full
+ * row drops the address that was seen longest ago. Any thread may use it. */
 #pragma once
 
 #include "base/rng.h"

@@ -34,7 +34,7 @@ void reply_header(struct request *r, struct str name, struct str value)
     if (!name.n || !is_safe(name) || !is_safe(value) || is_ours(name))
         return;
     if (name.n + value.n + 4 > LIMIT_REPLY_HEADERS - x->headers.n)
-        return; /* all of a header or none of it */
+        return; /* a header is added whole or not at all */
     x->has_cache_control |= str_eq_nocase(name, S("Cache-Control"));
     x->has_retry_after |= str_eq_nocase(name, S("Retry-After"));
     add_header(&x->headers, name, value);
@@ -49,7 +49,7 @@ static void add_status(struct buf *b, int status)
     buf_add(b, S("\r\n"));
 }
 
-/* What every reply has. */
+/* The headers of every reply. */
 static void add_common(struct exchange *x, struct buf *b, int status)
 {
     char trace[TRACE_TEXT + 1];
@@ -88,7 +88,7 @@ static void write_reply(struct exchange *x, int status, struct str type, struct 
         buf_add(b, (struct str){ body.p, body.n - x->cut });
 }
 
-static void reply_tell(struct exchange *x, int status, enum err e)
+static void reply_report(struct exchange *x, int status, enum err e)
 {
     const struct server_options *o = &x->loop->server->options;
 
@@ -120,7 +120,7 @@ static void send_reply(struct exchange *x, int status, struct str type, struct s
     close = x->close;
     if (c)
         write_reply(x, status, type, body);
-    reply_tell(x, status, e);
+    reply_report(x, status, e);
     if (c)
         c->exchange = NULL;
     exchange_free(x);

@@ -7,7 +7,7 @@
 
 enum { NAME_MAX_BYTES = 200, STATUS_DIGITS = 12 };
 
-/* What a client may write there is without end; what people look for is not. */
+/* Known methods only, since a client may send any word. */
 static struct str method_of(const struct request *r)
 {
     static const char *const known[] = { "GET",    "HEAD",    "POST",    "PUT",  "PATCH",
@@ -35,7 +35,7 @@ static struct span request_span_begun(const struct request *r, const char *name)
     return s;
 }
 
-/* By the route's pattern, never by the path: that may hold anybody's secrets. */
+/* Named by the route's pattern, never by the path, which may contain secrets. */
 void request_span(const struct request *r, int status)
 {
     struct str method = method_of(r), route = str_of(r->route ? r->route->path : "");

@@ -3,6 +3,5 @@
 
 #include "http/http.h"
 
-/* For server_options.replied: nothing is kept while the request is answered, all of it is known at
- * the end. */
+/* For server_options.replied. The whole span is written at the reply; nothing is kept before. */
 void request_span(const struct request *r, int status);

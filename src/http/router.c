@@ -1,3 +1,4 @@
+/* router.c - compares a path with the patterns of the route table, segment by segment. */
 #include "http/router.h"
 
 #include "base/buf.h"
@@ -23,7 +24,7 @@ static bool decodes_to(struct str raw, struct str text)
     return i == text.n;
 }
 
-/* Walks both paths segment by segment; raw[] gets what the names take, still encoded. */
+/* Compares segment by segment; raw[] gets the values of the names, still encoded. */
 static bool router_matches(const char *pattern, struct str path, struct str raw[ROUTE_PARAMS])
 {
     struct str rest = str_of(pattern);
@@ -47,7 +48,7 @@ static bool router_matches(const char *pattern, struct str path, struct str raw[
     return more_pattern == more_path;
 }
 
-/* As it came, byte for byte: so "/%76%32/x" is not "/v2/x". */
+/* Compares byte for byte, without decoding: "/%76%32/x" is not "/v2/x". */
 static bool matches_raw(const char *pattern, struct str path)
 {
     struct str want = str_of(pattern);
@@ -66,7 +67,7 @@ bool route_is_raw(const struct route *routes, size_t count, struct str raw_path)
     return false;
 }
 
-/* What was not judged goes to those who asked for that, and to nobody else. */
+/* A path that was not checked matches raw rows only. */
 static bool router_fits(const struct route *r, bool is_raw, struct str path,
                         struct str raw[ROUTE_PARAMS])
 {

@@ -1,13 +1,12 @@
-/* server.c - the server as a whole: opening, running, and ending in good order.
+/* server.c - the server as a whole: opening, running and stopping.
  *
- *   RUNNING --signal or server_stop--> STOPPING --second signal or LIMIT_SHUTDOWN_MS--> FORCED
- *                                         |                                               |
- *                                         +--------- server_finish, or time --------------+-->
- * FINISHED
+ *   RUNNING --signal or server_stop--> STOPPING --signal or LIMIT_SHUTDOWN_MS--> FORCED
+ *                                         |                                        |
+ *                                         '---- server_finish, or a timeout -------+--> FINISHED
  *
- * The stage is one atomic number that only rises. Whoever raises it wakes every loop, and each loop
- * carries the new stage out by itself, on its own thread. A loop where nothing lives any more says
- * so once; after the last one `drained` is called on the first loop. */
+ * The stage is one atomic number that only rises. The thread that raises it wakes every loop, and each
+ * loop applies the new stage on its own thread. A loop without connections and requests reports that
+ * once; after the last report `drained` is called on the first loop. */
 #include "http/server.h"
 
 #include "base/limits.h"
@@ -165,7 +164,7 @@ bool server_stopping(const struct server *s)
     return atomic_load(&s->stage) != STAGE_RUNNING;
 }
 
-/* false: it is there already */
+/* False: the stage was reached before. */
 static bool server_raise(struct server *s, enum stage stage)
 {
     int now = atomic_load(&s->stage);
@@ -196,7 +195,7 @@ void server_finish(struct server *s)
     server_raise(s, STAGE_FINISHED);
 }
 
-/* One step further: by a repeated signal, or because it takes too long. */
+/* Raises the stage by one, after a repeated signal or a timeout. */
 static void server_hurry(struct server *s)
 {
     int now = atomic_load(&s->stage);
@@ -223,7 +222,7 @@ static void on_signal(uv_signal_t *signal, int number)
     server_hurry(s);
 }
 
-/* --- what a loop does at each stage --- */
+/* --- a loop applies a stage --- */
 
 static void each_connection(struct loop *l, void (*act)(struct conn *c))
 {
@@ -237,7 +236,7 @@ static void each_connection(struct loop *l, void (*act)(struct conn *c))
     }
 }
 
-static void report_empty(struct loop *l)
+static void loop_report_empty(struct loop *l)
 {
     struct server *s = l->server;
 
@@ -253,7 +252,7 @@ static void report_empty(struct loop *l)
 void server_loop_settled(struct loop *l)
 {
     if (l->stage >= STAGE_STOPPING && l->live == 0)
-        report_empty(l);
+        loop_report_empty(l);
 }
 
 static void set_shutdown_timer(struct loop *l, uint64_t ms)
@@ -272,7 +271,7 @@ static void close_first_loop(struct server *s)
     uv_close((uv_handle_t *)&s->shutdown, NULL);
 }
 
-static void carry_out(struct loop *l, enum stage stage)
+static void loop_apply_stage(struct loop *l, enum stage stage)
 {
     l->stage = (int)stage;
     switch (stage) {
@@ -286,7 +285,7 @@ static void carry_out(struct loop *l, enum stage stage)
     case STAGE_FORCED:
         each_connection(l, conn_close);
         set_shutdown_timer(l, LIMIT_FINISH_MS);
-        report_empty(l);
+        loop_report_empty(l);
         break;
     case STAGE_FINISHED:
         each_connection(l, conn_close);
@@ -297,7 +296,7 @@ static void carry_out(struct loop *l, enum stage stage)
     }
 }
 
-static void call_drained(struct server *s)
+static void server_call_drained(struct server *s)
 {
     if (s->drained_called || !atomic_load(&s->drain_due) || s->loops[0].stage == STAGE_FINISHED)
         return;
@@ -313,9 +312,9 @@ void server_loop_woken(struct loop *l)
     struct server *s = l->server;
 
     while (l->stage < atomic_load(&s->stage))
-        carry_out(l, (enum stage)(l->stage + 1));
+        loop_apply_stage(l, (enum stage)(l->stage + 1));
     if (l->index == 0)
-        call_drained(s);
+        server_call_drained(s);
 }
 
 /* --- running --- */

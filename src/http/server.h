@@ -21,7 +21,7 @@ struct server {
     struct rate *rate;
 
     atomic_int stage;
-    atomic_int busy_loops; /* that have not reported themselves empty */
+    atomic_int busy_loops; /* that have not reported to be empty */
     atomic_bool drain_due;
     atomic_bool hurried; /* by a second signal: requests may be left without an answer */
     bool drained_called; /* on the first loop */

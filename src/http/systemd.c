@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A path, or "@name" for the abstract namespace, whose length is exact: no NUL counts behind it. */
+/* A path, or "@name" for the abstract namespace, whose length does not include a NUL. */
 static bool to_address(const char *text, struct sockaddr_un *ret_address, socklen_t *ret_size)
 {
     size_t n = strlen(text);
@@ -45,7 +45,7 @@ bool systemd_notify(const char *lines)
     return sent >= 0;
 }
 
-/* A whole number of the environment; -1 where it is absent or is none. */
+/* A whole number from the environment; -1: absent or malformed. */
 static int64_t number_of(const char *name)
 {
     int64_t v;

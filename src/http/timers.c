@@ -39,7 +39,7 @@ static void timers_down(struct timers *t, size_t at)
     timers_put(t, at, x);
 }
 
-static void take_out(struct timers *t, struct timer *x)
+static void timers_remove(struct timers *t, struct timer *x)
 {
     size_t at = (size_t)(uintptr_t)x->impl - 1;
     struct timer *last = t->heap[--t->count];
@@ -54,7 +54,7 @@ static void take_out(struct timers *t, struct timer *x)
     timers_down(t, (size_t)(uintptr_t)last->impl - 1);
 }
 
-/* Timers are few and ours; a node that cannot keep one cannot keep its promises either. */
+/* Timers are few, and each is needed: without memory for one the process ends. */
 static void timers_grow(struct timers *t)
 {
     t->room = t->room ? t->room * 2 : 16;
@@ -65,7 +65,7 @@ static void timers_grow(struct timers *t)
 void timers_arm(struct timers *t, struct timer *x, int64_t due_ms)
 {
     if (x->impl)
-        take_out(t, x);
+        timers_remove(t, x);
     x->due_ms = due_ms;
     if (due_ms == CLOCK_NEVER)
         return;
@@ -82,7 +82,7 @@ struct timer *timers_due(struct timers *t, int64_t now_ms)
     if (!t->count || t->heap[0]->due_ms > now_ms)
         return NULL;
     first = t->heap[0];
-    take_out(t, first);
+    timers_remove(t, first);
     return first;
 }
 

@@ -1,3 +1,5 @@
+/* tls.c - OpenSSL over two buffers in memory. A session owns neither of them, so an idle connection
+ * costs only OpenSSL's own state. */
 #include "http/tls.h"
 
 #include <errno.h>
@@ -8,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the operator calls them. */
+/* The names of the settings, for error messages. */
 #define CERT_NAME "ICHIDO_TLS_CERT"
 #define KEY_NAME "ICHIDO_TLS_KEY"
 
@@ -81,7 +83,7 @@ static BIO_METHOD *new_method(void)
 
 /* --- the server's certificate --- */
 
-/* A key with a passphrase would ask on the terminal. */
+/* Without this callback OpenSSL asks for a key's passphrase on the terminal. */
 static int no_passphrase(char *text, int room, int writing, void *ctx)
 {
     (void)writing;
@@ -91,7 +93,7 @@ static int no_passphrase(char *text, int room, int writing, void *ctx)
     return 0;
 }
 
-/* "http/1.1" for whoever lists it; who lists only others is served it all the same. */
+/* Selects "http/1.1" if the client offers it. A client that does not is served HTTP/1.1 anyway. */
 static int pick_protocol(SSL *ssl, const unsigned char **ret_name, unsigned char *ret_length,
                          const unsigned char *list, unsigned int n, void *ctx)
 {
@@ -128,7 +130,7 @@ static enum err http_tls_fault(struct why *why, const char *name, const char *fi
     return ERR_VALIDATION;
 }
 
-/* OpenSSL would say "system library" and no more. */
+/* OpenSSL's error for an unreadable file is only "system library", so it is read here first. */
 static bool can_read(const char *name, const char *file, struct why *why)
 {
     FILE *f = fopen(file, "re");
@@ -220,7 +222,7 @@ void tls_begin(struct tls *t, struct str in, struct buf *out)
 {
     t->in = in;
     t->out = out;
-    ERR_clear_error(); /* what an earlier session left would be taken for ours */
+    ERR_clear_error(); /* errors of an earlier session would be reported for this one */
 }
 
 void tls_idle(struct tls *t)

@@ -24,12 +24,12 @@ enum tls_result { TLS_DATA, TLS_WANTS_MORE, TLS_END, TLS_BROKEN };
 struct tls *tls_new(struct tls_server *s); /* NULL: no memory */
 void tls_free(struct tls *t);              /* NULL is fine */
 
-/* Gives bytes from the socket, and where bytes for it go. Until tls_idle both belong to t. */
+/* Sets the bytes from the socket, and the buffer for bytes to it. Both belong to t until tls_idle. */
 void tls_begin(struct tls *t, struct str in, struct buf *out);
 void tls_idle(struct tls *t);
 
-/* Between begin and idle. DATA: the handshake is done, or *ret_n bytes were read. What is in `out`
- * afterwards has to be sent whatever the result. */
+/* Between begin and idle. DATA: the handshake is done, or *ret_n bytes were read. The content of
+ * `out` has to be sent, whatever the result. */
 enum tls_result tls_handshake(struct tls *t);
 enum tls_result tls_read(struct tls *t, char *bytes, size_t room, size_t *ret_n);
 bool tls_write(struct tls *t, struct str bytes); /* false: broken */

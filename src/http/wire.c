@@ -1,4 +1,4 @@
-/* wire.c - bytes to the socket: at once where the kernel takes them, else by a write that waits. */
+/* wire.c - writes bytes to the socket: at once if the kernel takes them, else by a queued write. */
 #include "http/conn.h"
 
 #include <stdlib.h>

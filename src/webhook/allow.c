@@ -1,10 +1,12 @@
+/* allow.c - lists of networks in CIDR notation, and X-Forwarded-For, read from its end: only what a
+ * trusted proxy added is believed. */
 #include "webhook/allow.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
 
-static struct address from_v4(const void *four)
+static struct address address_from_v4(const void *four)
 {
     struct address a = { { [10] = 0xff, [11] = 0xff } };
 
@@ -18,7 +20,7 @@ bool address_of(const struct sockaddr_storage *peer, struct address *ret_address
     const struct sockaddr_in6 *v6 = (const void *)peer;
 
     if (peer->ss_family == AF_INET)
-        *ret_address = from_v4(&v4->sin_addr);
+        *ret_address = address_from_v4(&v4->sin_addr);
     else if (peer->ss_family == AF_INET6)
         memcpy(ret_address->b, &v6->sin6_addr, sizeof(ret_address->b));
     else
@@ -26,8 +28,8 @@ bool address_of(const struct sockaddr_storage *peer, struct address *ret_address
     return true;
 }
 
-/* *ret_bits: the length of its family's addresses. */
-static bool parse_either(struct str text, struct address *ret, int *ret_bits)
+/* *ret_bits: the length of an address of its family. */
+static bool address_parse_any(struct str text, struct address *ret, int *ret_bits)
 {
     char c[INET6_ADDRSTRLEN + 1];
     unsigned char four[4];
@@ -42,7 +44,7 @@ static bool parse_either(struct str text, struct address *ret, int *ret_bits)
     *ret_bits = 32;
     if (inet_pton(AF_INET, c, four) != 1)
         return false;
-    *ret = from_v4(four);
+    *ret = address_from_v4(four);
     return true;
 }
 
@@ -50,7 +52,7 @@ bool address_parse(struct str text, struct address *ret_address)
 {
     int bits;
 
-    return parse_either(text, ret_address, &bits);
+    return address_parse_any(text, ret_address, &bits);
 }
 
 static bool allow_matches(struct address a, struct address net, int bits)
@@ -63,7 +65,7 @@ static bool allow_matches(struct address a, struct address net, int bits)
     return !rest || (a.b[whole] ^ net.b[whole]) >> (8 - rest) == 0;
 }
 
-static bool nothing_behind(struct address net, int bits)
+static bool host_bits_are_zero(struct address net, int bits)
 {
     for (int i = bits; i < 128; i++)
         if (net.b[i / 8] & 0x80 >> i % 8)
@@ -71,7 +73,7 @@ static bool nothing_behind(struct address net, int bits)
     return true;
 }
 
-/* NULL, or what is wrong with it. */
+/* NULL, or what is wrong with the text. */
 static const char *parse_net(struct str text, struct address *ret_net, int *ret_bits)
 {
     bool has_prefix = text.n && memchr(text.p, '/', text.n);
@@ -79,13 +81,13 @@ static const char *parse_net(struct str text, struct address *ret_net, int *ret_
     int64_t prefix;
     int most;
 
-    if (!parse_either(address, ret_net, &most))
+    if (!address_parse_any(address, ret_net, &most))
         return "is not an address";
     prefix = most;
     if (has_prefix && (!str_to_i64(text, &prefix) || prefix < 0 || prefix > most))
         return "has a prefix length that does not fit";
     *ret_bits = (int)prefix + 128 - most;
-    return nothing_behind(*ret_net, *ret_bits) ? NULL : "has bits behind its prefix";
+    return host_bits_are_zero(*ret_net, *ret_bits) ? NULL : "has bits behind its prefix";
 }
 
 bool allow_parse(struct allow_list *l, struct str text, struct why *why)
@@ -114,7 +116,7 @@ bool allow_has(const struct allow_list *l, struct address a)
 }
 
 /* Proxies also write "192.0.2.7:4711" and "[2001:db8::1]:4711". */
-static struct str without_port(struct str s)
+static struct str strip_port(struct str s)
 {
     struct str rest = s, v4;
 
@@ -129,7 +131,7 @@ static struct str without_port(struct str s)
     return memchr(v4.p, '.', v4.n) && rest.n && !memchr(rest.p, ':', rest.n) ? v4 : s;
 }
 
-/* Takes the last element of a comma-separated list. */
+/* Removes the last element from a comma-separated list, and returns it. */
 static struct str cut_last(struct str *list)
 {
     size_t i = list->n;
@@ -152,7 +154,7 @@ bool client_address(const struct allow_list *trusted, struct address peer,
         if (!str_eq_nocase(headers[i].name, S("X-Forwarded-For")))
             continue;
         while (list.n && allow_has(trusted, *ret_client))
-            if (!address_parse(without_port(cut_last(&list)), ret_client))
+            if (!address_parse(strip_port(cut_last(&list)), ret_client))
                 return false;
     }
     return true;

@@ -1,4 +1,4 @@
-/* allow.h - who may knock: lists of addresses, and whose address it really is (W7). */
+/* allow.h - lists of allowed addresses, and the client's address behind trusted proxies (W7). */
 #pragma once
 
 #include "base/str.h"
@@ -28,6 +28,6 @@ bool address_parse(struct str text, struct address *ret_address);
 bool address_of(const struct sockaddr_storage *peer, struct address *ret_address);
 
 /* The peer; or, where that is a trusted proxy, the rightmost X-Forwarded-For that is not one.
- * False: a trusted proxy says something that is no address, so nobody knows. */
+ * False: a trusted proxy sent something that is no address, so the client is unknown. */
 bool client_address(const struct allow_list *trusted, struct address peer,
                     const struct header *headers, size_t count, struct address *ret_client);

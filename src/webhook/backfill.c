@@ -1,16 +1,16 @@
-/* backfill.c - see backfill.h.
+/* backfill.c - stores the events of Stripe's list that we do not have.
  *
- *   read the cursor --> page of the list --> which do we have? --> store the others and the
- *                            ^                                     place in one commit
+ *   read the cursor --> page of the list --> which are known? --> store the others and the
+ *                            ^                                    cursor in one commit
  *                            '------------- next page ----------------------'
  *
- * A window reaches from a little before the last one's end (events may be listed late) to a minute
- * ago (younger ones are on their way). Stripe lists the newest first, so a window's end becomes the
- * next one's beginning only when its oldest page was read; until then the place within it is kept.
+ * A window begins a little before the end of the last one, since events may be listed late, and ends
+ * a minute ago, since the webhooks of younger events may still come. Stripe lists the newest event
+ * first, so the cursor keeps the place within the window until its oldest page was read.
  *
  *   (1) Nothing is skipped: a crash, or a list that cannot be read, repeats what was not committed.
- *   (2) Nothing is done twice: the event's id decides, as at the door.
- *   (3) What the list's answer cannot prove is not believed: it changes nothing. */
+ *   (2) Nothing is done twice: the event's id decides, as at the endpoint.
+ *   (3) An answer that is not a complete page changes nothing. */
 #include "webhook/backfill.h"
 
 #include "base/limits.h"
@@ -25,46 +25,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An answer, a second try of it, and what its events become. */
-enum { HEAL_ARENA = 4 * LIMIT_GATEWAY_ANSWER + 4 * 1024 * 1024 };
+/* For an answer, a second try of it, and the messages of its events. */
+enum { BACKFILL_ARENA = 4 * LIMIT_GATEWAY_ANSWER + 4 * 1024 * 1024 };
 
-struct backfill_place { /* the row */
-    int64_t done_ms;    /* what was made before was looked at */
-    int64_t until_ms;   /* of the window under way; 0: none is */
+struct backfill_place { /* the cursor's row */
+    int64_t done_ms;    /* older events were compared */
+    int64_t until_ms;   /* end of the window under way; 0: none */
     char after[LIMIT_GATEWAY_ID + 1];
 };
 
-struct healing {
+struct backfill_run {
     struct job *job;
     struct heal *heal;
     struct backfill_place place;
     bool is_new; /* there is no row yet */
     int pages;
-    bool more;          /* it goes on at once */
-    bool lost_place;    /* `after` was gone once */
-    int64_t odd;        /* objects of the list that cannot be taken */
+    bool more;          /* the window has further pages */
+    bool restarted;     /* `after` was gone once */
+    int64_t unusable;   /* objects of the list that cannot be taken */
     struct arena arena; /* of one page */
     struct stripe_page page;
     struct unit unit;
 
-    struct stripe_listed_event events[LIMIT_LIST_PAGE]; /* of the page, those that we would apply */
+    struct stripe_listed_event events[LIMIT_LIST_PAGE]; /* of the page: those we would apply */
     bool known[LIMIT_LIST_PAGE];
     size_t count;
     struct receive *missing;
     size_t missing_count, stored;
 };
 
-static void backfill_ask(struct healing *h);
+static void backfill_request_page(struct backfill_run *h);
 
-static void backfill_finish(struct healing *h)
+static void backfill_finish(struct backfill_run *h)
 {
-    if (h->odd)
+    if (h->unusable)
         LOG(h->job->env->log, LOG_WARN,
-            "The provider's event list has objects that cannot be taken", LOG_NUM("count", h->odd));
+            "The provider's event list has objects that cannot be taken",
+            LOG_NUM("count", h->unusable));
     job_outside_done(h->job, OK, NULL);
 }
 
-static void give_up(struct healing *h, const char *why)
+static void backfill_give_up(struct backfill_run *h, const char *why)
 {
     LOG(h->job->env->log, LOG_WARN, "Missing webhooks cannot be looked for at the moment",
         LOG_TEXT("why", str_of(why)));
@@ -72,7 +73,7 @@ static void give_up(struct healing *h, const char *why)
     backfill_finish(h);
 }
 
-static void backfill_post(struct healing *h, const struct unit_kind *kind,
+static void backfill_post(struct backfill_run *h, const struct unit_kind *kind,
                           void (*done)(struct unit *))
 {
     h->unit = (struct unit){ .kind = kind,
@@ -81,19 +82,19 @@ static void backfill_post(struct healing *h, const struct unit_kind *kind,
     store_post(h->heal->payments->runtime.store, &h->unit);
 }
 
-/* --- storing what is missing, and the place --- */
+/* --- storing the missing events and the cursor --- */
 
 /* The page was the window's last. */
-static bool is_over(const struct healing *h)
+static bool page_is_last(const struct backfill_run *h)
 {
     return !h->page.has_more;
 }
 
-static struct backfill_place next_place(const struct healing *h)
+static struct backfill_place next_place(const struct backfill_run *h)
 {
     struct backfill_place p = h->place;
 
-    if (is_over(h)) {
+    if (page_is_last(h)) {
         p = (struct backfill_place){ .done_ms = p.until_ms };
         return p;
     }
@@ -101,7 +102,7 @@ static struct backfill_place next_place(const struct healing *h)
     return p;
 }
 
-static enum err backfill_audit(struct tx *tx, const struct healing *h, int64_t now_ms)
+static enum err backfill_audit(struct tx *tx, const struct backfill_run *h, int64_t now_ms)
 {
     char detail[LIMIT_GATEWAY_ID + 64];
 
@@ -112,12 +113,12 @@ static enum err backfill_audit(struct tx *tx, const struct healing *h, int64_t n
                  V_TEXT(str_of(detail)));
 }
 
-static enum err store_missing(struct tx *tx, struct healing *h, int64_t now_ms)
+static enum err store_missing(struct tx *tx, struct backfill_run *h, int64_t now_ms)
 {
     struct unit *units[LIMIT_LIST_PAGE];
     enum err e;
 
-    for (size_t i = 0; i < h->missing_count; i++) /* the oldest first, as they would have come */
+    for (size_t i = 0; i < h->missing_count; i++) /* the oldest first, as their webhooks */
         units[i] = &h->missing[h->missing_count - 1 - i].unit;
     e = receive_kind.run_many(tx, units, h->missing_count);
     if (e)
@@ -127,9 +128,9 @@ static enum err store_missing(struct tx *tx, struct healing *h, int64_t now_ms)
     return h->stored ? backfill_audit(tx, h, now_ms) : OK;
 }
 
-static enum err store_run(struct tx *tx, struct unit *u)
+static enum err store_missing_run(struct tx *tx, struct unit *u)
 {
-    struct healing *h = CONTAINER_OF(u, struct healing, unit);
+    struct backfill_run *h = CONTAINER_OF(u, struct backfill_run, unit);
     struct backfill_place p = next_place(h);
     int64_t now_ms = env_now_ms(h->job->env);
     enum err e = fault_point(&h->job->env->faults, "heal.storing");
@@ -137,14 +138,14 @@ static enum err store_run(struct tx *tx, struct unit *u)
     h->stored = 0;
     if (!e && h->missing_count)
         e = store_missing(tx, h, now_ms);
-    if (!e)
-        e = TX_DO(tx, STMT_heal_put, 1, V_TEXT(S("stripe")), V_INT(p.done_ms),
-                  p.until_ms ? V_INT(p.until_ms) : V_NULL,
-                  p.after[0] ? V_TEXT(str_of(p.after)) : V_NULL, V_INT(now_ms));
-    return e;
+    if (e)
+        return e;
+    return TX_DO(tx, STMT_heal_put, 1, V_TEXT(S("stripe")), V_INT(p.done_ms),
+                 p.until_ms ? V_INT(p.until_ms) : V_NULL,
+                 p.after[0] ? V_TEXT(str_of(p.after)) : V_NULL, V_INT(now_ms));
 }
 
-static void tell_stored(const struct healing *h)
+static void report_stored(const struct backfill_run *h)
 {
     struct env *env = h->job->env;
 
@@ -156,31 +157,32 @@ static void tell_stored(const struct healing *h)
         LOG_TEXT("type", h->missing[0].event.type));
 }
 
-/* The window's end, or so many pages that others should have their turn. */
+/* Ends the job at the window's end, or after LIMIT_HEAL_PAGES so that other work gets its turn. */
 static void backfill_stored(struct unit *u)
 {
-    struct healing *h = CONTAINER_OF(u, struct healing, unit);
+    struct backfill_run *h = CONTAINER_OF(u, struct backfill_run, unit);
 
     if (u->err) {
-        give_up(h, err_words(u->err, LANG_EN));
+        backfill_give_up(h, err_words(u->err, LANG_EN));
         return;
     }
     fault_point(&h->job->env->faults, "heal.stored");
     for (size_t i = 0; i < h->missing_count; i++)
         receive_span_end(&h->missing[i]);
-    tell_stored(h);
+    report_stored(h);
     h->place = next_place(h);
     h->more = h->place.until_ms;
     if (!h->more || ++h->pages == LIMIT_HEAL_PAGES)
         backfill_finish(h);
     else
-        backfill_ask(h);
+        backfill_request_page(h);
 }
 
-/* --- what a missing one becomes --- */
+/* --- a missing event --- */
 
-/* As of the door (stripe.c), with a request of our own. False: no memory. */
-static bool receive_of(struct healing *h, const struct stripe_listed_event *e, struct receive *v)
+/* Fills it as the endpoint does (stripe.c). False: no memory. */
+static bool fill_receive(struct backfill_run *h, const struct stripe_listed_event *e,
+                         struct receive *v)
 {
     struct env *env = h->job->env;
     struct trace trace;
@@ -188,7 +190,7 @@ static bool receive_of(struct healing *h, const struct stripe_listed_event *e, s
     *v = (struct receive){ .unit = { .kind = &receive_kind },
                            .queue = h->heal->payments->runtime.queue,
                            .body = e->body,
-                           .request_id = HEAL_REQUEST,
+                           .request_id = BACKFILL_REQUEST,
                            .received_ms = env_now_ms(env),
                            .new_id = env_uuid(env),
                            .publish = h->heal->publish };
@@ -203,9 +205,9 @@ static bool receive_of(struct healing *h, const struct stripe_listed_event *e, s
     return !v->event.readable || v->job.p;
 }
 
-/* An event that names itself and says nothing else sanely would be stored under another name than
- * its webhook's (W6): that one is left to the door. */
-static bool take_missing(struct healing *h)
+/* An unreadable event is named by its bytes (W6), which differ between list and webhook. It is left
+ * to the endpoint, so that it is not stored under two names. */
+static bool prepare_missing(struct backfill_run *h)
 {
     h->missing_count = 0;
     h->missing = arena_alloc(&h->arena, LIMIT_LIST_PAGE, sizeof(*h->missing));
@@ -214,33 +216,33 @@ static bool take_missing(struct healing *h)
 
         if (h->known[i])
             continue;
-        if (!receive_of(h, &h->events[i], v))
+        if (!fill_receive(h, &h->events[i], v))
             return false;
-        h->odd += !v->event.readable;
+        h->unusable += !v->event.readable;
         h->missing_count += v->event.readable;
     }
     return h->missing;
 }
 
-static bool is_full(const struct heal *h)
+static bool backlog_is_full(const struct heal *h)
 {
     return h->backlog_limit > 0 && queue_live(h->payments->runtime.queue) >= h->backlog_limit;
 }
 
-/* --- which of them we have --- */
+/* --- which events are known --- */
 
 static enum err mark_known(void *ctx, const struct row *row)
 {
-    struct healing *h = ctx;
+    struct backfill_run *h = ctx;
 
     for (size_t i = 0; i < h->count; i++)
         h->known[i] |= str_eq(row->col[0].s, h->events[i].id);
     return OK;
 }
 
-static enum err look_run(struct tx *tx, struct unit *u)
+static enum err find_known_run(struct tx *tx, struct unit *u)
 {
-    struct healing *h = CONTAINER_OF(u, struct healing, unit);
+    struct backfill_run *h = CONTAINER_OF(u, struct backfill_run, unit);
     struct val v[LIMIT_LIST_PAGE];
 
     memset(h->known, 0, sizeof(h->known));
@@ -249,71 +251,71 @@ static enum err look_run(struct tx *tx, struct unit *u)
     return tx_bulk(tx, STMT_webhook_event_find, v, h->count, 1, mark_known, h);
 }
 
-static void backfill_looked(struct unit *u)
+static void backfill_known_found(struct unit *u)
 {
-    static const struct unit_kind kind = { "heal.store", UNIT_BACK, store_run, NULL };
-    struct healing *h = CONTAINER_OF(u, struct healing, unit);
+    static const struct unit_kind kind = { "heal.store", UNIT_BACK, store_missing_run, NULL };
+    struct backfill_run *h = CONTAINER_OF(u, struct backfill_run, unit);
 
     if (u->err)
-        give_up(h, err_words(u->err, LANG_EN));
-    else if (!take_missing(h))
-        give_up(h, "no memory");
-    else if (h->missing_count && is_full(h->heal))
-        give_up(h, err_words(ERR_BACKLOG, LANG_EN));
+        backfill_give_up(h, err_words(u->err, LANG_EN));
+    else if (!prepare_missing(h))
+        backfill_give_up(h, "no memory");
+    else if (h->missing_count && backlog_is_full(h->heal))
+        backfill_give_up(h, err_words(ERR_BACKLOG, LANG_EN));
     else
         backfill_post(h, &kind, backfill_stored);
 }
 
-/* What we would only put aside (W6) is not worth a row that nobody sent us; and that an intent was
- * made, which hardly anybody subscribes to, is no news to whoever made it. */
-static bool is_worth_it(const struct stripe_listed_event *e)
+/* An event of an unknown type would be stored and ignored, so it is left out. So is
+ * payment_intent.created: we made the intent ourselves, and its webhook is rarely subscribed to. */
+static bool event_is_wanted(const struct stripe_listed_event *e)
 {
     return event_type_is_known(e->type) && !str_eq(e->type, S("payment_intent.created"));
 }
 
-static void take_page(struct healing *h)
+static void backfill_take_page(struct backfill_run *h)
 {
-    static const struct unit_kind kind = { "heal.look", UNIT_READ, look_run, NULL };
+    static const struct unit_kind kind = { "heal.look", UNIT_READ, find_known_run, NULL };
 
     h->count = 0;
     for (size_t i = 0; i < h->page.count; i++) {
         struct stripe_listed_event *e = &h->events[h->count];
 
         if (!stripe_listed_event(h->page.items[i], e) || e->body.n > LIMIT_WEBHOOK_BODY)
-            h->odd++;
-        else if (is_worth_it(e))
+            h->unusable++;
+        else if (event_is_wanted(e))
             h->count++;
     }
-    backfill_post(h, &kind, backfill_looked);
+    backfill_post(h, &kind, backfill_known_found);
 }
 
 /* --- pages --- */
 
-/* Its place within the window is gone: the window begins anew, once. */
-static void lose_place(struct healing *h)
+/* The list no longer has the cursor's event: the window is read again from its start, once. */
+static void backfill_restart_window(struct backfill_run *h)
 {
-    if (h->lost_place) {
-        give_up(h, h->page.why);
+    if (h->restarted) {
+        backfill_give_up(h, h->page.why);
         return;
     }
-    h->lost_place = true;
+    h->restarted = true;
     h->place.after[0] = '\0';
-    backfill_ask(h);
+    backfill_request_page(h);
 }
 
-static void page_read(struct stripe_page *p)
+static void backfill_page_read(struct stripe_page *p)
 {
-    struct healing *h = CONTAINER_OF(p, struct healing, page);
+    struct backfill_run *h = CONTAINER_OF(p, struct backfill_run, page);
 
     if (p->err == ERR_NOT_FOUND)
-        lose_place(h);
+        backfill_restart_window(h);
     else if (p->err)
-        give_up(h, p->why);
+        backfill_give_up(h, p->why);
     else
-        take_page(h);
+        backfill_take_page(h);
 }
 
-static int64_t from_ms(struct healing *h, int64_t now_ms)
+static int64_t window_from_ms(struct backfill_run *h, int64_t now_ms)
 {
     int64_t from = h->place.done_ms - LIMIT_HEAL_OVERLAP_MS;
     int64_t oldest = now_ms - STRIPE_EVENTS_KEPT_MS;
@@ -330,29 +332,29 @@ static int64_t from_ms(struct healing *h, int64_t now_ms)
     return oldest;
 }
 
-static void backfill_ask(struct healing *h)
+static void backfill_request_page(struct backfill_run *h)
 {
     int64_t now_ms = env_now_ms(h->job->env);
     struct str path;
 
     arena_release(&h->arena);
-    path = stripe_events_path(&h->arena, from_ms(h, now_ms), h->place.until_ms);
+    path = stripe_events_path(&h->arena, window_from_ms(h, now_ms), h->place.until_ms);
     h->page = (struct stripe_page){ .path = path,
                                     .after = arena_str(&h->arena, str_of(h->place.after)),
                                     .arena = &h->arena,
                                     .executor = h->heal->payments->runtime.executor,
-                                    .done = page_read };
+                                    .done = backfill_page_read };
     if (!path.p)
-        give_up(h, "no memory");
+        backfill_give_up(h, "no memory");
     else
         stripe_page_read(h->heal->lister, &h->page);
 }
 
 /* --- the cursor --- */
 
-static enum err read_run(struct tx *tx, struct unit *u)
+static enum err read_cursor_run(struct tx *tx, struct unit *u)
 {
-    struct healing *h = CONTAINER_OF(u, struct healing, unit);
+    struct backfill_run *h = CONTAINER_OF(u, struct backfill_run, unit);
     struct row row;
     enum err e = TX_ROW(tx, STMT_heal_get, &row, V_TEXT(S("stripe")));
 
@@ -364,13 +366,13 @@ static enum err read_run(struct tx *tx, struct unit *u)
     return OK;
 }
 
-static void cursor_read(struct unit *u)
+static void backfill_cursor_read(struct unit *u)
 {
-    struct healing *h = CONTAINER_OF(u, struct healing, unit);
+    struct backfill_run *h = CONTAINER_OF(u, struct backfill_run, unit);
     int64_t now_ms = env_now_ms(h->job->env), until_ms = now_ms - LIMIT_HEAL_YOUNG_MS;
 
     if (u->err) {
-        give_up(h, err_words(u->err, LANG_EN));
+        backfill_give_up(h, err_words(u->err, LANG_EN));
         return;
     }
     if (h->is_new)
@@ -378,34 +380,34 @@ static void cursor_read(struct unit *u)
     if (!h->place.until_ms)
         h->place.until_ms = until_ms - until_ms % 1000;
     if (h->place.until_ms > h->place.done_ms)
-        backfill_ask(h);
+        backfill_request_page(h);
     else
-        backfill_finish(h); /* a clock that went back */
+        backfill_finish(h); /* the clock was set back */
 }
 
 /* --- the job --- */
 
 static void backfill_outside(struct job *j, void *ctx)
 {
-    static const struct unit_kind kind = { "heal.read", UNIT_READ, read_run, NULL };
+    static const struct unit_kind kind = { "heal.read", UNIT_READ, read_cursor_run, NULL };
     struct heal *heal = ctx;
-    struct healing *h = heal->every_ms && heal->lister ? calloc(1, sizeof(*h)) : NULL;
+    struct backfill_run *h = heal->every_ms && heal->lister ? calloc(1, sizeof(*h)) : NULL;
 
-    if (!h) { /* switched off since, or no memory: the next time may have some */
+    if (!h) { /* switched off, or no memory: it is tried again after every_ms */
         job_outside_done(j, OK, NULL);
         return;
     }
     j->state = h; /* freed by backfill_release() */
     h->job = j;
     h->heal = heal;
-    arena_init(&h->arena, HEAL_ARENA);
-    backfill_post(h, &kind, cursor_read);
+    arena_init(&h->arena, BACKFILL_ARENA);
+    backfill_post(h, &kind, backfill_cursor_read);
 }
 
 static enum err backfill_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct heal *heal = ctx;
-    const struct healing *h = j->state;
+    const struct backfill_run *h = j->state;
     int64_t now_ms = env_now_ms(j->env);
 
     (void)tx;
@@ -419,7 +421,7 @@ static enum err backfill_settle(struct tx *tx, struct job *j, void *ctx, struct 
 
 static void backfill_release(struct job *j, void *ctx)
 {
-    struct healing *h = j->state;
+    struct backfill_run *h = j->state;
 
     (void)ctx;
     if (!h)
@@ -445,7 +447,7 @@ struct job_kind heal_kind(struct heal *h)
 enum err heal_start(struct tx *tx, struct heal *h, int64_t now_ms)
 {
     static const struct uuid only = QUEUE_STANDING_ID('h', 'e', 'a', 'l', 0, 1);
-    struct queue_new first = { .id = only, .kind = HEAL_KIND, .due_ms = now_ms + h->every_ms };
+    struct queue_new first = { .id = only, .kind = BACKFILL_KIND, .due_ms = now_ms + h->every_ms };
 
     if (!h->every_ms)
         return OK;

@@ -14,7 +14,7 @@
 #define NO_FIT                                                                                     \
     "the object is not of the event's kind / イベントの種類と data.object の種類が一致しません"
 
-/* A dispute, or what no payment needs. */
+/* Not for a dispute, nor for an event that concerns no payment. */
 static bool can_be_asked(const struct stripe_event *e)
 {
     return event_type_is_known(e->type) && e->fact.kind != FACT_NONE &&

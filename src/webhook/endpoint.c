@@ -1,12 +1,17 @@
+/* endpoint.c - the part of a webhook request that all providers share.
+ *
+ *   (1) A request is acknowledged only after the commit that stores its event (W2).
+ *   (2) What was not stored is answered 503, so that the provider sends it again.
+ *   (3) An outage fills no log: the answers that a provider repeats are one line a minute. */
 #include "webhook/endpoint.h"
 
 #include "base/limits.h"
 #include "observe/log.h"
 #include "observe/metrics.h"
 
-/* --- who and whether --- */
+/* --- admission --- */
 
-static bool may_knock(const struct door *d, const struct request *r)
+static bool sender_is_allowed(const struct webhook_endpoint *d, const struct request *r)
 {
     struct address peer, client;
 
@@ -17,18 +22,18 @@ static bool may_knock(const struct door *d, const struct request *r)
            allow_has(&d->allow, client);
 }
 
-bool door_lets_in(struct door *d, struct request *r)
+bool webhook_endpoint_admit(struct webhook_endpoint *d, struct request *r)
 {
-    if (may_knock(d, r))
+    if (sender_is_allowed(d, r))
         return true;
-    refusals_add(&d->refusals, r, REFUSED_ADDRESS);
+    rejections_add(&d->rejections, r, REJECTED_ADDRESS);
     reply_problem(r, ERR_FORBIDDEN, NULL);
     return false;
 }
 
-/* A full queue or a database that is away refuses thousands: a line a minute, with how many there
- * were since the last one. */
-static void tell_of_refused(struct door *d, const struct request *r, enum err e)
+/* A full queue or an unreachable database causes thousands of these: one line a minute, with their
+ * number since the last line. */
+static void log_unstored_for_now(struct webhook_endpoint *d, const struct request *r, enum err e)
 {
     int64_t now_ms = env_now_ms(d->env), until = atomic_load(&d->quiet_until_ms);
     char trace[TRACE_TEXT + 1];
@@ -43,8 +48,8 @@ static void tell_of_refused(struct door *d, const struct request *r, enum err e)
         LOG_TRACE(str_of(trace)));
 }
 
-/* Ours to mend; the provider sends again all the same. */
-static void tell_of_failed(const struct door *d, const struct request *r, enum err e)
+/* An error of this server. The provider sends the event again in this case too. */
+static void log_unstored(const struct webhook_endpoint *d, const struct request *r, enum err e)
 {
     char trace[TRACE_TEXT + 1];
 
@@ -54,29 +59,29 @@ static void tell_of_failed(const struct door *d, const struct request *r, enum e
         LOG_TRACE(str_of(trace)));
 }
 
-static void refuse_for_now(struct door *d, struct request *r, enum err e)
+static void reply_unstored(struct webhook_endpoint *d, struct request *r, enum err e)
 {
     bool comes_again = err_status(e) == 503;
 
     metrics_count(d->env->metrics, COUNT_WEBHOOK_UNSTORED, 1);
     if (comes_again)
-        tell_of_refused(d, r, e);
+        log_unstored_for_now(d, r, e);
     else
-        tell_of_failed(d, r, e);
+        log_unstored(d, r, e);
     reply_problem(r, comes_again ? e : ERR_UNAVAILABLE, NULL);
 }
 
-bool door_has_room(struct door *d, struct request *r)
+bool webhook_endpoint_has_room(struct webhook_endpoint *d, struct request *r)
 {
     if (d->backlog_limit <= 0 || queue_live(d->queue) < d->backlog_limit)
         return true;
-    refuse_for_now(d, r, ERR_BACKLOG);
+    reply_unstored(d, r, ERR_BACKLOG);
     return false;
 }
 
 /* --- the answer --- */
 
-static void tell_of_unreadable(const struct door *d, const struct receive *v)
+static void report_unreadable(const struct webhook_endpoint *d, const struct receive *v)
 {
     struct message m = {
         .id = v->new_id, .kind = v->kind, .ref = v->event.id, .added_ms = v->received_ms
@@ -92,7 +97,7 @@ static void tell_of_unreadable(const struct door *d, const struct receive *v)
         d->alert(d->alert_ctx, &m, v->event.why);
 }
 
-static void count_stored(const struct door *d, const struct receive *v)
+static void report_stored(const struct webhook_endpoint *d, const struct receive *v)
 {
     struct metrics *m = d->env->metrics;
 
@@ -100,12 +105,12 @@ static void count_stored(const struct door *d, const struct receive *v)
     if (v->duplicate)
         metrics_count(m, COUNT_WEBHOOK_DUPLICATE, 1);
     else if (!v->event.readable)
-        tell_of_unreadable(d, v);
+        report_unreadable(d, v);
 }
 
-static void endpoint_acknowledge(const struct knock *k)
+static void endpoint_acknowledge(const struct webhook_request *k)
 {
-    const struct door *d = k->door;
+    const struct webhook_endpoint *d = k->endpoint;
     struct request *r = k->request;
     char id[UUID_TEXT + 1];
 
@@ -118,37 +123,38 @@ static void endpoint_acknowledge(const struct knock *k)
         reply_send(r, 204, S(""), S(""));
 }
 
-/* Also where the store failed: a provider waited as long. A refusal at the door is no wait. */
-static void time_answer(const struct door *d, const struct request *r)
+/* Measured also where the store failed, since the provider waited as long. Requests that are
+ * rejected before the store are not measured. */
+static void observe_answer_time(const struct webhook_endpoint *d, const struct request *r)
 {
     metrics_time(d->env->metrics, TIME_ACK, clock_mono_us(&d->env->clock) - r->began_us);
 }
 
 static void endpoint_stored(struct unit *u)
 {
-    struct knock *k = CONTAINER_OF(u, struct knock, receive.unit);
+    struct webhook_request *k = CONTAINER_OF(u, struct webhook_request, receive.unit);
 
     receive_span_end(&k->receive);
-    time_answer(k->door, k->request);
+    observe_answer_time(k->endpoint, k->request);
     if (u->err) {
-        refuse_for_now(k->door, k->request, u->err);
+        reply_unstored(k->endpoint, k->request, u->err);
         return;
     }
-    count_stored(k->door, &k->receive);
-    endpoint_acknowledge(k); /* the request and k are gone behind it */
+    report_stored(k->endpoint, &k->receive);
+    endpoint_acknowledge(k); /* frees the request, and k with it */
 }
 
 /* --- the request --- */
 
-struct knock *knock_new(struct door *d, struct request *r)
+struct webhook_request *webhook_request_new(struct webhook_endpoint *d, struct request *r)
 {
-    struct knock *k = arena_alloc(&r->arena, 1, sizeof(*k));
+    struct webhook_request *k = arena_alloc(&r->arena, 1, sizeof(*k));
     struct receive *v;
 
     if (!k)
         return NULL;
     k->request = r;
-    k->door = d;
+    k->endpoint = d;
     v = &k->receive;
     v->unit =
         (struct unit){ .kind = &receive_kind, .executor = r->executor, .done = endpoint_stored };
@@ -164,25 +170,26 @@ struct knock *knock_new(struct door *d, struct request *r)
     return k;
 }
 
-void door_post(struct door *d, struct request *r, struct knock *k)
+void webhook_endpoint_store(struct webhook_endpoint *d, struct request *r,
+                            struct webhook_request *k)
 {
     struct receive *v = k ? &k->receive : NULL;
 
     if (!v || (v->event.readable && !v->job.p)) {
-        refuse_for_now(d, r, ERR_NO_MEMORY);
+        reply_unstored(d, r, ERR_NO_MEMORY);
         return;
     }
     v->unit.bytes = v->body.n + v->job.n;
     store_post(d->store, &v->unit);
 }
 
-/* --- the door --- */
+/* --- start --- */
 
-bool door_init(struct door *d, struct str allow, struct why *why)
+bool webhook_endpoint_init(struct webhook_endpoint *d, struct str allow, struct why *why)
 {
     if (!allow_parse(&d->allow, allow, why))
         return false;
-    refusals_init(&d->refusals, d->env, d->store, d->executor);
-    d->refusals.provider = d->provider;
+    rejections_init(&d->rejections, d->env, d->store, d->executor);
+    d->rejections.provider = d->provider;
     return true;
 }

@@ -1,3 +1,7 @@
+/* event.c - a Stripe event as the endpoint needs it, and references to events.
+ *
+ * An event without a valid id of its own is named by the SHA-256 of its bytes, so the same bytes
+ * sent again are the same event (W6). */
 #include "webhook/event.h"
 
 #include "base/hex.h"
@@ -9,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REFERENCE "ichido.event" /* the object that a reference says it is */
+#define REFERENCE "ichido.event" /* the "object" of a reference */
 
 enum { DIGEST = 32 };
 
@@ -18,11 +22,9 @@ static void webhook_event_sha256(struct str s, unsigned char ret_digest[DIGEST])
     unsigned int n = 0;
 
     if (!EVP_Digest(s.p, s.n, ret_digest, &n, EVP_sha256(), NULL) || n != DIGEST)
-        abort(); /* only without memory, and then there is no safe name for it */
+        abort(); /* it fails only without memory, and the event must have a name */
 }
 
-/* It has no name of its own that can be trusted, so its content is its name: the same bytes again
- * are the same event. */
 static enum err name_by_content(struct arena *a, struct str body, const char *why,
                                 struct stripe_event *ret)
 {
@@ -41,8 +43,8 @@ static enum err name_by_content(struct arena *a, struct str body, const char *wh
     return OK;
 }
 
-/* D24. What names neither payment nor intent (a dispute or refund of a bare charge) has its
- * charge's. */
+/* The events of one payment share a lane (D24). An event that names neither payment nor intent (a
+ * dispute or refund of a bare charge) has the lane of its charge. */
 static void choose_lane(const struct stripe_webhook *w, struct stripe_event *e)
 {
     struct str key = w->payment_id.n ? w->payment_id : w->intent_id;
@@ -78,7 +80,7 @@ enum err stripe_event_read(struct arena *a, struct str body, struct stripe_event
     enum err e = stripe_read_webhook(a, body, &w);
 
     if (e == ERR_NO_MEMORY)
-        return e; /* nothing is known about it: Stripe sends it again */
+        return e; /* not stored, so Stripe sends it again */
     if (e)
         return name_by_content(a, body, w.fault.why ? w.fault.why : "not JSON", ret_event);
     if (!w.id.n)

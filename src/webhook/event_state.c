@@ -1,3 +1,5 @@
+/* event_state.c - the state of an event, read under its lock, and its changes outside of the queue.
+ * Each function runs in the caller's transaction, so a crash leaves the state as it was. */
 #include "webhook/event_state.h"
 
 #include "dlq/dead_letter.h"
@@ -12,22 +14,22 @@ static struct val v_id(const struct uuid *id)
     return V_BLOB(uuid_bytes(id));
 }
 
-/* --- where it stands --- */
+/* --- reading the state --- */
 
-static enum standing_kind kind_of(const struct row *row)
+static enum event_state_kind kind_of(const struct row *row)
 {
     const struct val *outcome = &row->col[0], *live = &row->col[1], *letters = &row->col[2];
 
     if (live->i)
-        return STANDING_QUEUED; /* also where it died before: an operator retries it */
+        return EVENT_STATE_QUEUED; /* also a dead event that an operator retries */
     if (outcome->type == VAL_NULL)
-        return STANDING_OPEN;
+        return EVENT_STATE_OPEN;
     if (letters->i)
-        return STANDING_DEAD; /* also where it was done: it was replayed, and that died */
-    return str_eq(outcome->s, S("dead")) ? STANDING_GIVEN_UP : STANDING_DONE;
+        return EVENT_STATE_DEAD; /* also an event with an outcome, whose replay failed */
+    return str_eq(outcome->s, S("dead")) ? EVENT_STATE_GIVEN_UP : EVENT_STATE_DONE;
 }
 
-static enum err read_names(struct tx *tx, struct str event_id, struct standing *s)
+static enum err read_names(struct tx *tx, struct str event_id, struct event_state *s)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_event_names, &row, V_TEXT(event_id));
@@ -38,7 +40,7 @@ static enum err read_names(struct tx *tx, struct str event_id, struct standing *
     return uuid_of_bytes(row.col[0].s, &s->message) ? OK : ERR_INTERNAL;
 }
 
-static enum err read_kind(struct tx *tx, struct standing *s)
+static enum err read_kind(struct tx *tx, struct event_state *s)
 {
     struct uuid ask = refetch_id(s->message);
     struct row row;
@@ -49,16 +51,16 @@ static enum err read_kind(struct tx *tx, struct standing *s)
     return e;
 }
 
-enum err standing_read(struct tx *tx, struct str event_id, struct standing *ret_standing)
+enum err event_state_read(struct tx *tx, struct str event_id, struct event_state *ret_state)
 {
     enum err e = TX_DO(tx, STMT_event_lock, -1, V_TEXT(event_id));
 
     if (!e)
-        e = read_names(tx, event_id, ret_standing);
-    return e ? e : read_kind(tx, ret_standing);
+        e = read_names(tx, event_id, ret_state);
+    return e ? e : read_kind(tx, ret_state);
 }
 
-/* --- an unknown one --- */
+/* --- adding an unknown event --- */
 
 static enum err was_added(void *ctx, const struct row *row)
 {
@@ -67,7 +69,7 @@ static enum err was_added(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err event_state_add(struct tx *tx, const struct standing_new *n, bool *ret_added)
+static enum err event_state_add(struct tx *tx, const struct new_event *n, bool *ret_added)
 {
     const struct stripe_event *e = n->event;
     struct val v[] = { V_TEXT(S("stripe")),
@@ -85,12 +87,12 @@ static enum err event_state_add(struct tx *tx, const struct standing_new *n, boo
     return tx_bulk(tx, STMT_webhook_event_add, v, 1, COUNT(v), was_added, ret_added);
 }
 
-/* Stripe's door takes no lock: what it stored between our look and our insert is looked at again.
+/* Stripe's endpoint takes no lock: what it stored between our look and our insert is looked at again.
  */
-enum err standing_read_or_add(struct tx *tx, const struct standing_new *n,
-                              struct standing *ret_standing)
+enum err event_state_read_or_add(struct tx *tx, const struct new_event *n,
+                                 struct event_state *ret_state)
 {
-    enum err e = standing_read(tx, n->event->id, ret_standing);
+    enum err e = event_state_read(tx, n->event->id, ret_state);
     bool added;
 
     if (e != ERR_NOT_FOUND)
@@ -99,16 +101,16 @@ enum err standing_read_or_add(struct tx *tx, const struct standing_new *n,
     if (e)
         return e;
     if (!added)
-        return standing_read(tx, n->event->id, ret_standing);
-    *ret_standing = (struct standing){ .kind = STANDING_OPEN,
+        return event_state_read(tx, n->event->id, ret_state);
+    *ret_state = (struct event_state){ .kind = EVENT_STATE_OPEN,
                                        .message = n->message,
                                        .received_ms = n->received_ms };
     return OK;
 }
 
-/* --- dead ones --- */
+/* --- dead letters --- */
 
-enum err standing_revive(struct tx *tx, const struct standing *s)
+enum err event_state_revive(struct tx *tx, const struct event_state *s)
 {
     struct uuid ask = refetch_id(s->message);
     struct val v[] = { v_id(&s->message), v_id(&ask) };
@@ -129,8 +131,8 @@ static enum err event_state_audit(struct tx *tx, const struct message *m, int64_
                  V_TEXT(S("failure")), V_INT(1), V_TEXT(str_of(detail)));
 }
 
-enum err standing_bury(struct tx *tx, const struct job_kind *kind, const struct message *m,
-                       int64_t now_ms, const char *why)
+enum err event_state_bury(struct tx *tx, const struct job_kind *kind, const struct message *m,
+                          int64_t now_ms, const char *why)
 {
     struct val reason = V_TEXT(str_of(why)), id = v_id(&m->id);
     char cause[CAUSE_TEXT + 1];
@@ -139,13 +141,15 @@ enum err standing_bury(struct tx *tx, const struct job_kind *kind, const struct 
                        reason, V_TEXT(cause_of(reason.s, cause)), V_INT(m->attempt),
                        V_INT(m->added_ms), V_INT(now_ms));
 
-    if (!e)
-        queue_count_dead(tx);
-    if (!e)
-        e = TX_DO(tx, STMT_message_failure_add, 1, id, V_INT(m->attempt), V_INT(now_ms), reason);
-    if (!e)
-        e = dead_letter_note(tx, m);
-    if (!e)
-        e = kind->buried(tx, m, kind->ctx, why);
+    if (e)
+        return e;
+    queue_count_dead(tx);
+    e = TX_DO(tx, STMT_message_failure_add, 1, id, V_INT(m->attempt), V_INT(now_ms), reason);
+    if (e)
+        return e;
+    e = dead_letter_note(tx, m);
+    if (e)
+        return e;
+    e = kind->buried(tx, m, kind->ctx, why);
     return e ? e : event_state_audit(tx, m, now_ms, why);
 }

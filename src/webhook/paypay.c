@@ -1,3 +1,5 @@
+/* paypay.c - PayPay's endpoint, and the dead letters of its notifications. A notification only says
+ * which payment to query: its message asks PayPay, and only that reply is applied (W8). */
 #include "webhook/paypay.h"
 
 #include "event/refetch.h"
@@ -9,40 +11,41 @@
 #include <stdlib.h>
 
 struct paypay_door {
-    struct door door;
+    struct webhook_endpoint endpoint;
 };
 
 /* --- the request --- */
 
-static struct str job_of(struct arena *a, struct uuid message, const struct paypay_notice *n,
-                         struct str trace)
+static struct str paypay_notice_job(struct arena *a, struct uuid message,
+                                    const struct paypay_notice *n, struct str trace)
 {
     return paypay_refetch_body(a, message, n->event.type, n->order,
                                n->has_payment ? &n->payment : NULL, trace);
 }
 
-static struct knock *read_knock(struct paypay_door *d, struct request *r)
+static struct webhook_request *paypay_request_read(struct paypay_door *d, struct request *r)
 {
-    struct knock *k = knock_new(&d->door, r);
+    struct webhook_request *k = webhook_request_new(&d->endpoint, r);
     struct paypay_notice notice;
 
     if (!k || paypay_notice_read(&r->arena, r->body, &notice))
         return NULL;
     k->receive.event = notice.event;
     if (notice.event.readable)
-        k->receive.job = job_of(&r->arena, k->receive.new_id, &notice, str_of(k->receive.trace));
+        k->receive.job =
+            paypay_notice_job(&r->arena, k->receive.new_id, &notice, str_of(k->receive.trace));
     return k;
 }
 
-void paypay_door_handle(struct request *r, void *door)
+void paypay_door_handle(struct request *r, void *endpoint)
 {
-    struct paypay_door *d = door;
+    struct paypay_door *d = endpoint;
 
-    if (door_lets_in(&d->door, r) && door_has_room(&d->door, r))
-        door_post(&d->door, r, read_knock(d, r));
+    if (webhook_endpoint_admit(&d->endpoint, r) && webhook_endpoint_has_room(&d->endpoint, r))
+        webhook_endpoint_store(&d->endpoint, r, paypay_request_read(d, r));
 }
 
-/* --- the door --- */
+/* --- start and end --- */
 
 struct paypay_door *paypay_door_new(const struct paypay_door_options *o, struct why *why)
 {
@@ -53,22 +56,22 @@ struct paypay_door *paypay_door_new(const struct paypay_door_options *o, struct 
         why_set(why, "not enough memory");
         return NULL;
     }
-    d->door = (struct door){ .provider = S("paypay"),
-                             .kind = PAYPAY_REFETCH_KIND,
-                             .env = o->env,
-                             .store = o->store,
-                             .queue = o->queue,
-                             .executor = o->executor,
-                             .trusted = o->trusted,
-                             .backlog_limit = o->backlog_limit,
-                             .everybody = o->everybody,
-                             .ack = 200 };
-    if (!door_init(&d->door, o->allow, &wrong)) {
+    d->endpoint = (struct webhook_endpoint){ .provider = S("paypay"),
+                                             .kind = PAYPAY_REFETCH_KIND,
+                                             .env = o->env,
+                                             .store = o->store,
+                                             .queue = o->queue,
+                                             .executor = o->executor,
+                                             .trusted = o->trusted,
+                                             .backlog_limit = o->backlog_limit,
+                                             .everybody = o->everybody,
+                                             .ack = 200 };
+    if (!webhook_endpoint_init(&d->endpoint, o->allow, &wrong)) {
         why_set(why, "ICHIDO_PAYPAY_ALLOW: %.200s", wrong.text);
         paypay_door_free(d);
         return NULL;
     }
-    if (!d->door.allow.count && !o->everybody)
+    if (!d->endpoint.allow.count && !o->everybody)
         LOG(o->env->log, LOG_WARN,
             "ICHIDO_PAYPAY_ALLOW is empty: PayPay's notifications are turned away, and payments "
             "are known only when they are looked at");
@@ -77,7 +80,7 @@ struct paypay_door *paypay_door_new(const struct paypay_door_options *o, struct 
 
 void paypay_door_stop(struct paypay_door *d, void (*stopped)(void *ctx), void *ctx)
 {
-    refusals_stop(&d->door.refusals, stopped, ctx);
+    rejections_stop(&d->endpoint.rejections, stopped, ctx);
 }
 
 void paypay_door_free(struct paypay_door *d)
@@ -97,12 +100,12 @@ enum err paypay_job(struct arena *a, struct uuid message, struct str body, struc
         return e;
     if (!n.event.readable)
         return ERR_VALIDATION;
-    *ret_job = job_of(a, message, &n, trace);
+    *ret_job = paypay_notice_job(a, message, &n, trace);
     return ret_job->p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err paypay_mend(struct tx *tx, struct arena *a, struct dead_letter *d,
-                            const struct stored_event *s, struct why *why)
+static enum err paypay_letter_mend(struct tx *tx, struct arena *a, struct dead_letter *d,
+                                   const struct stored_event *s, struct why *why)
 {
     struct paypay_notice n;
     enum err e = paypay_notice_read(a, s->body, &n);
@@ -110,42 +113,43 @@ static enum err paypay_mend(struct tx *tx, struct arena *a, struct dead_letter *
     if (e)
         return e;
     if (!n.event.readable)
-        return reread_refuse(s, why, n.event.why);
+        return reparse_reject(s, why, n.event.why);
     d->has_lane = false;
     d->has_payment = n.has_payment;
     d->payment = n.payment;
-    return reread_store(tx, d, job_of(a, d->id, &n, s->trace));
+    return reparse_store(tx, d, paypay_notice_job(a, d->id, &n, s->trace));
 }
 
-static enum err paypay_retry(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
-                             bool *ret_live, struct why *why)
+static enum err paypay_letter_retry(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
+                                    bool *ret_live, struct why *why)
 {
     (void)ctx;
     (void)now_ms;
     (void)ret_live;
-    return d->has_body ? OK : reread(tx, d, paypay_mend, why);
+    return d->has_body ? OK : reparse(tx, d, paypay_letter_mend, why);
 }
 
-static enum err paypay_need(struct tx *tx, void *ctx, const struct dead_letter *d,
-                            struct dead_need *ret_need)
+static enum err paypay_letter_need(struct tx *tx, void *ctx, const struct dead_letter *d,
+                                   struct dead_need *ret_need)
 {
     (void)ctx;
-    return d->has_body ? OK : reread_need(tx, d->ref, &ret_need->bytes);
+    return d->has_body ? OK : reparse_need(tx, d->ref, &ret_need->bytes);
 }
 
-/* Whatever stands in it, PayPay is asked (W8). */
-static enum err paypay_edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
-                            int64_t now_ms, bool *ret_live, struct uuid *ret_id, struct why *why)
+/* An edited notification causes a query at PayPay too, so the edit itself applies nothing (W8). */
+static enum err paypay_letter_edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
+                                   int64_t now_ms, bool *ret_live, struct uuid *ret_id,
+                                   struct why *why)
 {
     (void)ctx, (void)now_ms, (void)ret_live, (void)ret_id;
-    return reread_edited(tx, d, body, paypay_mend, why);
+    return reparse_edited(tx, d, body, paypay_letter_mend, why);
 }
 
 struct dead_kind paypay_dead_kind(void)
 {
     return (struct dead_kind){ .name = "paypay.refetch",
-                               .retry = paypay_retry,
-                               .need = paypay_need,
-                               .body = reread_body,
-                               .edit = paypay_edit };
+                               .retry = paypay_letter_retry,
+                               .need = paypay_letter_need,
+                               .body = reparse_body,
+                               .edit = paypay_letter_edit };
 }

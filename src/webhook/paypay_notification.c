@@ -40,8 +40,8 @@ static const char *const paths[AT_COUNT] = {
     [AT_CONFIRM] = "confirmation_expires_at",
 };
 
-/* A state's own time: two notifications with the same one are the same. States without one are
- * told apart by their bytes. */
+/* Each of these states has a time: notifications with the same order, state and time are the same.
+ * Other states have none, so their notifications are compared by their bytes. */
 static const struct {
     const char *state;
     int at;
@@ -52,8 +52,7 @@ static const struct {
     { "EXPIRED_USER_CONFIRMATION", AT_CONFIRM },
 };
 
-/* Empty where it is no text, or none that may be part of a name. Numbers are names too: an id may
- * come as one. */
+/* Empty where the value cannot be part of a name. A number can: an id may be sent as a number. */
 static struct str paypay_notification_word(const struct json_value *v, size_t most)
 {
     if ((v->type != JSON_STRING && v->type != JSON_NUMBER) || v->has_escape || v->raw.n > most)
@@ -79,7 +78,7 @@ static void name_by_content(struct str body, char *ret, size_t size)
     unsigned int n = 0;
 
     if (!EVP_Digest(body.p, body.n, digest, &n, EVP_sha256(), NULL) || n != DIGEST)
-        abort(); /* only without memory, and then there is no safe name for it */
+        abort(); /* it fails only without memory, and the notification must have a name */
     *hex_put(hex, digest, DIGEST) = '\0';
     snprintf(ret, size, "paypay:sha256:%s", hex);
 }
@@ -116,7 +115,7 @@ static void read_names(const struct json_value *v, struct paypay_notice *n)
     if (v[AT_TYPE].type == JSON_STRING)
         n->event.type = paypay_notification_word(&v[AT_TYPE], TYPE_MAX);
     if (!n->event.type.n && ours.n)
-        n->event.type = S("Transaction"); /* what else names an order of ours */
+        n->event.type = S("Transaction"); /* only transactions name an order of ours */
     n->event.readable = n->event.type.n > 0;
     if (!n->event.readable)
         n->event.why = "no sane notification_type";

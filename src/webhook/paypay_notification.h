@@ -1,17 +1,16 @@
-/* paypay_notification.h - what a notification of PayPay says about itself (W8): under which name it is
- * kept, so that a repeat is known, and which payment it points to. What it says about money is not
- * even read.
+/* paypay_notification.h - the name of a notification of PayPay, by which a repeat is recognized, and
+ * the payment that it is about (W8). Its amounts are not read.
  *
- * It becomes an event as Stripe's do, named paypay:..., so that the same unit stores it. */
+ * It becomes an event named paypay:..., which the same unit stores as Stripe's events. */
 #pragma once
 
 #include "webhook/event.h"
 
 struct paypay_notice {
     struct stripe_event event; /* id, type, readable, why; the rest is empty */
-    bool has_payment;          /* it is about a payment, and under an id that we made */
+    bool has_payment;          /* its merchant_order_id is one that we made */
     struct uuid payment;
-    struct str order; /* that id: merchant_order_id; empty: none that can be ours */
+    struct str order; /* merchant_order_id; empty: none, or it cannot be ours */
 };
 
 /* Texts point into the body or the arena. NO_MEMORY is the only failure: a body that cannot be read

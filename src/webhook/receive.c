@@ -1,10 +1,12 @@
-/* receive.c - n events at once:
+/* receive.c - stores many events in one transaction:
  *
  *   lock the lanes -> insert the events -> the new ones get a message (or a dead letter)
  *                                       -> the known ones get the id of their first message
  *
- * PostgreSQL: lanes first, then events by id: every unit takes its locks in this order, so two of
- * them never wait for each other. Messages are added in the order in which the events came. */
+ *   (1) Locks are taken in one order, lanes first and then events by id, so two units never wait
+ *       for each other on PostgreSQL.
+ *   (2) Messages are added in the order in which the events came.
+ *   (3) An event and its message (or dead letter) are one commit: a crash leaves both or neither. */
 #include "webhook/receive.h"
 
 #include "base/limits.h"
@@ -18,12 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what the queue is told --- */
+/* --- the message's body --- */
 
-/* What the event says about a payment goes along, so that applying it reads no body again. An event
- * of ours that cannot be understood still goes to the queue, and from there to the dead letters;
- * other people's are not ours to judge. */
-static struct str fact_of(struct arena *a, const struct stripe_event *e)
+/* The fact is part of the message, so that applying the event does not read its body again. An event
+ * of one of our payments that cannot be understood goes through the queue to the dead letters. One
+ * that names no payment of ours is ignored. */
+static struct str receive_fact(struct arena *a, const struct stripe_event *e)
 {
     struct uuid ours;
 
@@ -43,12 +45,12 @@ struct str receive_job(struct arena *a, const struct stripe_event *e, struct str
                              .payment_id = e->payment_id,
                              .participant_id = e->participant_id,
                              .trace = trace,
-                             .fact = fact_of(a, e) };
+                             .fact = receive_fact(a, e) };
 
     return job.fact.p ? event_job_write(a, &job) : (struct str){ 0 };
 }
 
-static struct str kind_of(const struct receive *r)
+static struct str receive_kind_name(const struct receive *r)
 {
     return r->kind.n ? r->kind : APPLY_EVENT_KIND;
 }
@@ -62,7 +64,7 @@ void receive_span_end(struct receive *r)
     uuid_text(r->message_id, id);
     SPAN_END(&r->span, r->unit.err ? err_code(r->unit.err) : NULL,
              SPAN_TEXT("messaging.system", S("ichido")),
-             SPAN_TEXT("messaging.destination.name", kind_of(r)),
+             SPAN_TEXT("messaging.destination.name", receive_kind_name(r)),
              SPAN_TEXT("messaging.message.id", r->unit.err ? S("") : str_of(id)),
              SPAN_TEXT("event.id", r->event.id), SPAN_TEXT("event.type", r->event.type),
              SPAN_BOOL("event.duplicate", r->duplicate));
@@ -72,42 +74,31 @@ void receive_span_end(struct receive *r)
 
 struct receive_entry { /* one request of the batch */
     struct receive *r;
-    size_t came;                  /* its place in the batch */
-    struct receive_entry *leader; /* the first with this event id; itself, mostly */
-    int64_t times;                /* of a leader: how many have its id */
+    size_t place;                 /* its place in the batch */
+    struct receive_entry *leader; /* the first entry with this event id; mostly itself */
+    int64_t times;                /* of a leader: how many entries have its id */
     bool is_new;
 };
 
-static int by_id_then_place(const void *a, const void *b)
+static int compare_id_and_place(const void *a, const void *b)
 {
     const struct receive_entry *x = a, *y = b;
     int order = str_cmp(x->r->event.id, y->r->event.id);
 
-    return order ? order : (x->came > y->came) - (x->came < y->came);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
 }
 
 static void receive_group(struct receive_entry *e, struct unit **u, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        e[i] = (struct receive_entry){ .r = CONTAINER_OF(u[i], struct receive, unit), .came = i };
-    qsort(e, n, sizeof(*e), by_id_then_place);
+        e[i] = (struct receive_entry){ .r = CONTAINER_OF(u[i], struct receive, unit), .place = i };
+    qsort(e, n, sizeof(*e), compare_id_and_place);
     for (size_t i = 0; i < n; i++) {
         bool same = i && str_eq(e[i - 1].r->event.id, e[i].r->event.id);
 
         e[i].leader = same ? e[i - 1].leader : &e[i];
         e[i].leader->times++;
     }
-}
-
-static enum err lock_lanes(struct tx *tx, const struct receive_entry *e, size_t n)
-{
-    int64_t lanes[LIMIT_BULK];
-    size_t count = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (e[i].r->event.has_lane && !e[i].r->publish)
-            lanes[count++] = e[i].r->event.lane;
-    return queue_lock_lanes(tx, lanes, count);
 }
 
 /* --- events --- */
@@ -135,8 +126,19 @@ struct receive_batch {
     size_t n, at;
 };
 
-/* Rows come back in the order they went in, so the search goes on where it stopped; all around only
- * if a database should ever think otherwise. */
+static enum err lock_lanes(struct tx *tx, struct receive_batch *b)
+{
+    int64_t lanes[LIMIT_BULK];
+    size_t count = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        if (b->e[i].r->event.has_lane && !b->e[i].r->publish)
+            lanes[count++] = b->e[i].r->event.lane;
+    return queue_lock_lanes(tx, lanes, count);
+}
+
+/* Databases return the rows in the order of the insert, so the search continues where it stopped. It
+ * wraps around, since no database promises that order. */
 static enum err mark_new(void *ctx, const struct row *row)
 {
     struct receive_batch *b = ctx;
@@ -166,32 +168,32 @@ static enum err add_events(struct tx *tx, struct receive_batch *b)
 
 /* --- the new ones --- */
 
-static int by_place(const void *a, const void *b)
+static int compare_place(const void *a, const void *b)
 {
     const struct receive_entry *x = *(const struct receive_entry *const *)a,
                                *y = *(const struct receive_entry *const *)b;
 
-    return (x->came > y->came) - (x->came < y->came);
+    return (x->place > y->place) - (x->place < y->place);
 }
 
-static struct queue_new message_of(const struct receive *r)
+static struct queue_new receive_message(const struct receive *r)
 {
     struct queue_new m = { .ref = r->event.id, .due_ms = r->received_ms };
 
-    if (r->publish) { /* no lane: a slow remote keeps nobody waiting, and promises no order */
+    if (r->publish) { /* no lane: a slow remote must not block the events behind this one */
         m.id = r->publish_id;
         m.kind = PUBLISH_KIND;
         return m;
     }
     m.id = r->new_id;
-    m.kind = kind_of(r);
+    m.kind = receive_kind_name(r);
     m.body = r->job;
     m.has_lane = r->event.has_lane;
     m.lane = r->event.lane;
     return m;
 }
 
-static enum err add_messages(struct tx *tx, const struct receive_batch *b)
+static enum err add_messages(struct tx *tx, struct receive_batch *b)
 {
     const struct receive_entry *fresh[LIMIT_BULK];
     struct queue_new m[LIMIT_BULK];
@@ -202,45 +204,48 @@ static enum err add_messages(struct tx *tx, const struct receive_batch *b)
             fresh[n++] = &b->e[i];
     if (!n)
         return OK;
-    qsort(fresh, n, sizeof(void *), by_place);
+    qsort(fresh, n, sizeof(void *), compare_place);
     for (size_t i = 0; i < n; i++)
-        m[i] = message_of(fresh[i]->r);
+        m[i] = receive_message(fresh[i]->r);
     return queue_add(fresh[0]->r->queue, tx, fresh[0]->r->received_ms, m, n);
 }
 
-/* Nothing can ever be done with it, so it never becomes a message (W6). */
+/* An unreadable event can never be applied, so it becomes a dead letter at once (W6). */
 static enum err bury_unreadable(struct tx *tx, const struct receive *r)
 {
     struct str why = str_of(r->event.why);
     struct val id = V_BLOB(uuid_bytes(&r->new_id)), now = V_INT(r->received_ms);
     struct val outcome[] = { id, V_TEXT(S("dead")), V_TEXT(why), now, V_NULL, V_NULL };
     char cause[CAUSE_TEXT + 1];
-    enum err e = TX_DO(tx, STMT_dead_letter_add, 1, id, V_TEXT(kind_of(r)), V_TEXT(r->event.id),
-                       V_NULL, V_TEXT(why), V_TEXT(cause_of(why, cause)), now, now);
+    enum err e =
+        TX_DO(tx, STMT_dead_letter_add, 1, id, V_TEXT(receive_kind_name(r)), V_TEXT(r->event.id),
+              V_NULL, V_TEXT(why), V_TEXT(cause_of(why, cause)), now, now);
 
-    if (!e)
-        queue_count_dead(tx);
-    if (!e)
-        e = tx_bulk(tx, STMT_webhook_outcome_add, outcome, 1, COUNT(outcome), NULL, NULL);
-    if (!e)
-        e = TX_DO(tx, STMT_audit_add, 1, now, V_TEXT(S("DEAD_LETTER")), V_TEXT(r->event.id),
-                  V_TEXT(S("failure")), V_INT(1), V_TEXT(why));
-    return e;
+    if (e)
+        return e;
+    queue_count_dead(tx);
+    e = tx_bulk(tx, STMT_webhook_outcome_add, outcome, 1, COUNT(outcome), NULL, NULL);
+    if (e)
+        return e;
+    return TX_DO(tx, STMT_audit_add, 1, now, V_TEXT(S("DEAD_LETTER")), V_TEXT(r->event.id),
+                 V_TEXT(S("failure")), V_INT(1), V_TEXT(why));
 }
 
-static enum err bury_all_unreadable(struct tx *tx, const struct receive_batch *b)
+static enum err bury_all_unreadable(struct tx *tx, struct receive_batch *b)
 {
-    enum err e = OK;
+    for (size_t i = 0; i < b->n; i++) {
+        bool dead = b->e[i].is_new && !b->e[i].r->event.readable;
+        enum err e = dead ? bury_unreadable(tx, b->e[i].r) : OK;
 
-    for (size_t i = 0; i < b->n && !e; i++)
-        if (b->e[i].is_new && !b->e[i].r->event.readable)
-            e = bury_unreadable(tx, b->e[i].r);
-    return e;
+        if (e)
+            return e;
+    }
+    return OK;
 }
 
 /* --- the known ones --- */
 
-static enum err note_first(void *ctx, const struct row *row)
+static enum err copy_first_message(void *ctx, const struct row *row)
 {
     struct receive_batch *b = ctx;
 
@@ -261,10 +266,10 @@ static enum err find_first_messages(struct tx *tx, struct receive_batch *b)
     for (size_t i = 0; i < b->n; i++)
         if (b->e[i].leader == &b->e[i] && !b->e[i].is_new)
             v[rows++] = V_TEXT(b->e[i].r->event.id);
-    return tx_bulk(tx, STMT_webhook_event_find, v, rows, 1, note_first, b);
+    return tx_bulk(tx, STMT_webhook_event_find, v, rows, 1, copy_first_message, b);
 }
 
-static enum err count_duplicates(struct tx *tx, const struct receive_batch *b)
+static enum err count_duplicates(struct tx *tx, struct receive_batch *b)
 {
     struct val v[LIMIT_BULK * 3];
     size_t rows = 0;
@@ -283,7 +288,7 @@ static enum err count_duplicates(struct tx *tx, const struct receive_batch *b)
     return tx_bulk(tx, STMT_webhook_duplicate_add, v, rows, 3, NULL, NULL);
 }
 
-/* --- all together --- */
+/* --- the unit of work --- */
 
 static void set_results(const struct receive_batch *b)
 {
@@ -297,6 +302,22 @@ static void set_results(const struct receive_batch *b)
     }
 }
 
+static enum err receive_store(struct tx *tx, struct receive_batch *b)
+{
+    static enum err (*const steps[])(struct tx * tx, struct receive_batch * b) = {
+        lock_lanes,          add_events,          add_messages,
+        bury_all_unreadable, find_first_messages, count_duplicates,
+    };
+
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        enum err e = steps[i](tx, b);
+
+        if (e)
+            return e;
+    }
+    return OK;
+}
+
 static enum err receive_many(struct tx *tx, struct unit **u, size_t n)
 {
     struct receive_entry entries[LIMIT_BULK];
@@ -305,17 +326,7 @@ static enum err receive_many(struct tx *tx, struct unit **u, size_t n)
 
     assert(n <= LIMIT_BULK);
     receive_group(entries, u, n);
-    e = lock_lanes(tx, entries, n);
-    if (!e)
-        e = add_events(tx, &b);
-    if (!e)
-        e = add_messages(tx, &b);
-    if (!e)
-        e = bury_all_unreadable(tx, &b);
-    if (!e)
-        e = find_first_messages(tx, &b);
-    if (!e)
-        e = count_duplicates(tx, &b);
+    e = receive_store(tx, &b);
     if (!e)
         set_results(&b);
     return e;

@@ -1,3 +1,5 @@
+/* reparse.c - the retry and the edit of dead letters that hold events. The letter gets a new message
+ * body in the transaction that retries it, so a crash leaves it as it was. */
 #include "webhook/reparse.h"
 
 #include "base/limits.h"
@@ -6,9 +8,9 @@
 #include "webhook/edited_event.h"
 #include "webhook/receive.h"
 
-enum { REREAD_ARENA = 4 * LIMIT_WEBHOOK_BODY };
+enum { REPARSE_ARENA = 4 * LIMIT_WEBHOOK_BODY };
 
-enum err reread_refuse(const struct stored_event *s, struct why *why, const char *reason)
+enum err reparse_reject(const struct stored_event *s, struct why *why, const char *reason)
 {
     if (s->edited)
         why_set(why, "the edited body cannot be read (%.100s)", reason);
@@ -17,7 +19,7 @@ enum err reread_refuse(const struct stored_event *s, struct why *why, const char
     return ERR_UNPROCESSABLE;
 }
 
-enum err reread_store(struct tx *tx, const struct dead_letter *d, struct str job)
+enum err reparse_store(struct tx *tx, const struct dead_letter *d, struct str job)
 {
     if (!job.p)
         return ERR_NO_MEMORY;
@@ -26,8 +28,8 @@ enum err reread_store(struct tx *tx, const struct dead_letter *d, struct str job
                  V_BLOB(uuid_bytes(&d->id)));
 }
 
-static enum err reread_as(struct tx *tx, struct dead_letter *d, const struct str *body,
-                          reread_fn mend, struct why *why)
+static enum err reparse_as(struct tx *tx, struct dead_letter *d, const struct str *body,
+                           reparse_fn mend, struct why *why)
 {
     struct stored_event s;
     struct row row;
@@ -40,18 +42,18 @@ static enum err reread_as(struct tx *tx, struct dead_letter *d, const struct str
         return e;
     s = (struct stored_event){ .body = body ? *body : row.col[0].s, .trace = row.col[1].s };
     s.edited = !str_eq(s.body, row.col[2].s);
-    arena_init(&a, REREAD_ARENA);
+    arena_init(&a, REPARSE_ARENA);
     e = mend(tx, &a, d, &s, why);
     arena_release(&a);
     return e;
 }
 
-enum err reread(struct tx *tx, struct dead_letter *d, reread_fn mend, struct why *why)
+enum err reparse(struct tx *tx, struct dead_letter *d, reparse_fn mend, struct why *why)
 {
-    return reread_as(tx, d, NULL, mend, why);
+    return reparse_as(tx, d, NULL, mend, why);
 }
 
-enum err reread_need(struct tx *tx, struct str event_id, int64_t *ret_bytes)
+enum err reparse_need(struct tx *tx, struct str event_id, int64_t *ret_bytes)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_webhook_event_need, &row, V_TEXT(event_id));
@@ -61,19 +63,19 @@ enum err reread_need(struct tx *tx, struct str event_id, int64_t *ret_bytes)
     return e;
 }
 
-/* --- edited ones --- */
+/* --- edited events --- */
 
-enum err reread_edited(struct tx *tx, struct dead_letter *d, struct str body, reread_fn mend,
-                       struct why *why)
+enum err reparse_edited(struct tx *tx, struct dead_letter *d, struct str body, reparse_fn mend,
+                        struct why *why)
 {
     if (body.n > LIMIT_WEBHOOK_BODY)
         return why_err(why, ERR_UNPROCESSABLE, "the edited body is larger than %d bytes",
                        LIMIT_WEBHOOK_BODY);
-    return reread_as(tx, d, &body, mend, why);
+    return reparse_as(tx, d, &body, mend, why);
 }
 
-enum err reread_body(struct tx *tx, void *ctx, const struct dead_letter *d,
-                     struct dead_body *ret_body, struct why *why)
+enum err reparse_body(struct tx *tx, void *ctx, const struct dead_letter *d,
+                      struct dead_body *ret_body, struct why *why)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_webhook_event_stored, &row, V_TEXT(d->ref));
@@ -91,32 +93,32 @@ enum err reread_body(struct tx *tx, void *ctx, const struct dead_letter *d,
 
 /* --- Stripe's --- */
 
-/* The queue's message never was, or does not hold what the event says. Every other one is tried
- * again as it is. */
-static bool was_unreadable(const struct dead_letter *d)
+/* The letter never had a message, or its body cannot be read. Any other letter is retried as it is. */
+static bool stripe_letter_is_unreadable(const struct dead_letter *d)
 {
     return !d->has_body || str_eq(d->reason, S("the message's body cannot be read"));
 }
 
-static enum err read_event(struct arena *a, const struct dead_letter *d,
-                           const struct stored_event *s, struct stripe_event *ret_event,
-                           struct why *why)
+static enum err stripe_letter_read(struct arena *a, const struct dead_letter *d,
+                                   const struct stored_event *s, struct stripe_event *ret_event,
+                                   struct why *why)
 {
     enum err e = stripe_event_read(a, s->body, ret_event);
 
     if (e)
         return e;
     if (!ret_event->readable)
-        return reread_refuse(s, why, ret_event->why);
+        return reparse_reject(s, why, ret_event->why);
     if (ret_event->fact_err)
-        return reread_refuse(s, why, "it is not what Stripe sends");
+        return reparse_reject(s, why, "it is not what Stripe sends");
     if (s->edited && !str_starts(d->ref, S("sha256:")) && !str_eq(ret_event->id, d->ref))
-        return reread_refuse(s, why, "an event keeps its id");
+        return reparse_reject(s, why, "an event keeps its id");
     return OK;
 }
 
-static enum err job_of(struct arena *a, const struct stored_event *s,
-                       const struct stripe_event *event, struct str *ret_job, struct why *why)
+static enum err stripe_letter_job(struct arena *a, const struct stored_event *s,
+                                  const struct stripe_event *event, struct str *ret_job,
+                                  struct why *why)
 {
     if (s->edited)
         return edited_job(a, event, s->trace, ret_job, why);
@@ -124,16 +126,17 @@ static enum err job_of(struct arena *a, const struct stored_event *s,
     return OK;
 }
 
-static enum err reparse_mend(struct tx *tx, struct arena *a, struct dead_letter *d,
-                             const struct stored_event *s, struct why *why)
+static enum err stripe_letter_mend(struct tx *tx, struct arena *a, struct dead_letter *d,
+                                   const struct stored_event *s, struct why *why)
 {
     struct stripe_event event;
     struct uuid payment;
     struct str job;
-    enum err e = read_event(a, d, s, &event, why);
+    enum err e = stripe_letter_read(a, d, s, &event, why);
 
-    if (!e)
-        e = job_of(a, s, &event, &job, why);
+    if (e)
+        return e;
+    e = stripe_letter_job(a, s, &event, &job, why);
     if (e)
         return e;
     d->has_lane = event.has_lane;
@@ -141,69 +144,74 @@ static enum err reparse_mend(struct tx *tx, struct arena *a, struct dead_letter 
     d->has_payment = uuid_parse(event.payment_id, &payment);
     if (d->has_payment)
         d->payment = payment;
-    return reread_store(tx, d, job);
+    return reparse_store(tx, d, job);
 }
 
-static enum err reparse_retry(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
-                              bool *ret_live, struct why *why)
+static enum err stripe_letter_retry(struct tx *tx, void *ctx, struct dead_letter *d, int64_t now_ms,
+                                    bool *ret_live, struct why *why)
 {
     (void)ctx;
     (void)now_ms;
     (void)ret_live;
-    return was_unreadable(d) ? reread(tx, d, reparse_mend, why) : OK;
+    return stripe_letter_is_unreadable(d) ? reparse(tx, d, stripe_letter_mend, why) : OK;
 }
 
-static enum err reparse_need(struct tx *tx, void *ctx, const struct dead_letter *d,
-                             struct dead_need *ret_need)
+static enum err stripe_letter_need(struct tx *tx, void *ctx, const struct dead_letter *d,
+                                   struct dead_need *ret_need)
 {
     (void)ctx;
-    return was_unreadable(d) ? reread_need(tx, d->ref, &ret_need->bytes) : OK;
+    return stripe_letter_is_unreadable(d) ? reparse_need(tx, d->ref, &ret_need->bytes) : OK;
 }
 
-static enum err reparse_edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
-                             int64_t now_ms, bool *ret_live, struct uuid *ret_id, struct why *why)
+static enum err stripe_letter_edit(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
+                                   int64_t now_ms, bool *ret_live, struct uuid *ret_id,
+                                   struct why *why)
 {
     (void)ctx, (void)now_ms, (void)ret_live, (void)ret_id;
-    return reread_edited(tx, d, body, reparse_mend, why);
+    return reparse_edited(tx, d, body, stripe_letter_mend, why);
 }
 
 struct dead_kind stripe_dead_kind(void)
 {
     return (struct dead_kind){ .name = "stripe.event",
-                               .retry = reparse_retry,
-                               .need = reparse_need,
-                               .body = reread_body,
-                               .edit = reparse_edit };
+                               .retry = stripe_letter_retry,
+                               .need = stripe_letter_need,
+                               .body = reparse_body,
+                               .edit = stripe_letter_edit };
 }
 
-/* --- of those that ask the gateway --- */
+/* --- messages that query the gateway for an event --- */
 
-static enum err mend_ask(struct tx *tx, struct arena *a, struct dead_letter *d,
-                         const struct stored_event *s, struct why *why)
+static enum err refetch_letter_mend(struct tx *tx, struct arena *a, struct dead_letter *d,
+                                    const struct stored_event *s, struct why *why)
 {
     struct stripe_event event;
     struct edited_ids ids;
-    enum err e = read_event(a, d, s, &event, why);
+    enum err e = stripe_letter_read(a, d, s, &event, why);
 
-    if (!e)
-        e = edited_ids(&event, &ids, why);
     if (e)
         return e;
-    return reread_store(
+    e = edited_ids(&event, &ids, why);
+    if (e)
+        return e;
+    return reparse_store(
         tx, d,
         refetch_edited_body(a, refetch_id(d->id), event.type, ids.intent, ids.refund, s->trace));
 }
 
-/* The edit is its event's: whoever replays that finds it there. */
-static enum err edit_ask(struct tx *tx, void *ctx, struct dead_letter *d, struct str body,
-                         int64_t now_ms, bool *ret_live, struct uuid *ret_id, struct why *why)
+/* The edit is stored with the event, so a replay of the event finds it too. */
+static enum err refetch_letter_edit(struct tx *tx, void *ctx, struct dead_letter *d,
+                                    struct str body, int64_t now_ms, bool *ret_live,
+                                    struct uuid *ret_id, struct why *why)
 {
     (void)ctx, (void)now_ms, (void)ret_live;
     *ret_id = refetch_id(d->id);
-    return reread_edited(tx, d, body, mend_ask, why);
+    return reparse_edited(tx, d, body, refetch_letter_mend, why);
 }
 
 struct dead_kind refetch_dead_kind(void)
 {
-    return (struct dead_kind){ .name = "stripe.refetch", .body = reread_body, .edit = edit_ask };
+    return (struct dead_kind){ .name = "stripe.refetch",
+                               .body = reparse_body,
+                               .edit = refetch_letter_edit };
 }

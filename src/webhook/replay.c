@@ -1,3 +1,5 @@
+/* replay.c - reads an event's state and outcome under its lock, and gives the caller the message that
+ * applies the event again. It is part of the redrive's commit: a crash leaves the event as it was. */
 #include "webhook/replay.h"
 
 #include "base/limits.h"
@@ -9,13 +11,13 @@
 #include "webhook/receive.h"
 #include "webhook/reparse.h"
 
-struct source { /* what is stored, or what an operator made of it */
+struct replay_source { /* the stored event, or its edited version */
     bool is_paypay, edited;
     struct str trace, body;
 };
 
 static enum err read_source(struct tx *tx, struct arena *a, struct str event_id,
-                            struct source *ret_source)
+                            struct replay_source *ret_source)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_replay_source, &row, V_TEXT(event_id));
@@ -29,7 +31,7 @@ static enum err read_source(struct tx *tx, struct arena *a, struct str event_id,
     return ret_source->trace.p && ret_source->body.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err stripe_message(struct arena *a, const struct source *s, struct queue_new *m,
+static enum err stripe_message(struct arena *a, const struct replay_source *s, struct queue_new *m,
                                struct why *why)
 {
     struct stripe_event event;
@@ -48,7 +50,7 @@ static enum err stripe_message(struct arena *a, const struct source *s, struct q
     return m->body.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err paypay_message(struct arena *a, const struct source *s, struct queue_new *m,
+static enum err paypay_message(struct arena *a, const struct replay_source *s, struct queue_new *m,
                                struct why *why)
 {
     enum err e;
@@ -59,7 +61,8 @@ static enum err paypay_message(struct arena *a, const struct source *s, struct q
                                : e;
 }
 
-/* What became of it the first time stays (outcome.h); only of a dead one nothing became. */
+/* The first outcome stays (event/outcome.h); only the outcome "dead" is removed, since nothing became
+ * of the event. STALE: the outcome is gone. */
 static enum err take_outcome(struct tx *tx, struct uuid message, struct replay_found *f)
 {
     struct row row;
@@ -76,7 +79,7 @@ static enum err replay_again(struct tx *tx, struct arena *a, struct str event_id
                              struct replay_found *f, struct why *why)
 {
     struct queue_new *m = &f->message;
-    struct source s;
+    struct replay_source s;
     enum err e = read_source(tx, a, event_id, &s);
 
     if (e)
@@ -92,23 +95,23 @@ static enum err replay_again(struct tx *tx, struct arena *a, struct str event_id
 enum err replay_event(struct tx *tx, struct arena *a, struct str event_id, int64_t now_ms,
                       struct replay_found *ret_found, struct why *why)
 {
-    struct standing s;
-    enum err e = standing_read(tx, event_id, &s);
+    struct event_state s;
+    enum err e = event_state_read(tx, event_id, &s);
 
     if (e)
         return e;
     ret_found->message.id = s.message;
     switch (s.kind) {
-    case STANDING_QUEUED: return why_err(why, ERR_UNPROCESSABLE, "it is in the queue already");
-    case STANDING_OPEN:
+    case EVENT_STATE_QUEUED: return why_err(why, ERR_UNPROCESSABLE, "it is in the queue already");
+    case EVENT_STATE_OPEN:
         return why_err(why, ERR_UNPROCESSABLE, "it is on its way through the remote queue");
-    case STANDING_DEAD:
+    case EVENT_STATE_DEAD:
         ret_found->is_dead = true;
         ret_found->letters[0] = s.message;
         ret_found->letters[1] = refetch_id(s.message);
-        return reread_need(tx, event_id, &ret_found->bytes);
-    case STANDING_DONE:
-    case STANDING_GIVEN_UP: break;
+        return reparse_need(tx, event_id, &ret_found->bytes);
+    case EVENT_STATE_DONE:
+    case EVENT_STATE_GIVEN_UP: break;
     }
     return replay_again(tx, a, event_id, now_ms, ret_found, why);
 }

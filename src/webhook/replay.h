@@ -1,6 +1,6 @@
-/* replay.h - an event that has its outcome is applied once more, through the queue as the first
- * time: what was applied before is the same or superseded then (decision 0006 keeps its bytes, the
- * state machines keep its effect from happening twice). */
+/* replay.h - applies an event that has an outcome once more, through the queue. Its stored bytes are
+ * applied again (decision 0006). The state machines keep the effect from happening twice: what was
+ * applied before is "same" or "superseded". */
 #pragma once
 
 #include "base/why.h"

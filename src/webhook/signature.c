@@ -1,3 +1,9 @@
+/* signature.c - `Stripe-Signature: t=<seconds>,v1=<hex>[,v1=<hex>...]`, verified over "<t>.<body>".
+ *
+ *   (1) Every signature is compared with every secret, so the time taken says nothing about which
+ *       of them matched (W1).
+ *   (2) An empty secret matches no signature.
+ *   (3) The age is checked last: a bad signature is reported as one, however old it is. */
 #include "webhook/signature.h"
 
 #include "base/hex.h"
@@ -13,10 +19,10 @@ enum { DIGEST = 32 };
 
 struct stripe_keys {
     size_t count;
-    EVP_MAC_CTX *keyed[LIMIT_SECRETS]; /* HMAC-SHA256 with the key already in it; only duplicated */
+    EVP_MAC_CTX *keyed[LIMIT_SECRETS]; /* HMAC-SHA256 with its key set: duplicated for each check */
 };
 
-/* What the header says, as far as it is well-formed. */
+/* The well-formed elements of the header. */
 struct signature_claim {
     struct str t; /* its digits: they are part of what was signed */
     int64_t t_s;
@@ -64,7 +70,7 @@ struct stripe_keys *stripe_keys_new(const struct str *secrets, size_t n)
 
     for (size_t i = 0; fine && i < n && k->count < LIMIT_SECRETS; i++) {
         if (!secrets[i].n)
-            continue; /* an empty key would let everybody in */
+            continue; /* anyone can sign with an empty key */
         k->keyed[k->count] = keyed_new(hmac, secrets[i]);
         fine = k->keyed[k->count++];
     }
@@ -150,7 +156,7 @@ static bool digest_with(EVP_MAC_CTX *keyed, struct str t, struct str body,
     return fine;
 }
 
-/* Every pair is compared, whatever the ones before gave: the time taken tells nothing. */
+/* Compares every pair, even after a match. */
 static bool any_matches(const struct stripe_keys *k, const struct signature_claim *c,
                         struct str body)
 {

@@ -1,7 +1,6 @@
-/* signature.h - is this body really from Stripe? Checks `Stripe-Signature` over the raw bytes, by
- * protocols/stripe.md 1.3: any v1 against any active secret, in constant time, then the age.
- * Strict: elements that are not of the form are ignored, so what is left is exactly what was
- * understood. */
+/* signature.h - is this body really from Stripe? Checks `Stripe-Signature` over the raw bytes. Any
+ * v1 value may match any active secret, compared in constant time; then the age is checked.
+ * Elements of another form are ignored. */
 #pragma once
 
 #include "base/str.h"

@@ -1,3 +1,7 @@
+/* stripe.c - one request of Stripe: address, signature, backlog, event, one unit of work, answer.
+ *
+ * Until the commit a crash leaves nothing behind and Stripe sends the event again. After the commit
+ * the event and its message are stored, and a repeat is a duplicate. */
 #include "webhook/stripe.h"
 
 #include "event/apply_event.h"
@@ -8,14 +12,14 @@
 #include <stdlib.h>
 
 struct stripe_door {
-    struct door door;
+    struct webhook_endpoint endpoint;
     struct stripe_keys *keys;
     bool publish;
 };
 
-/* --- whether it is Stripe's --- */
+/* --- the signature --- */
 
-static enum signature_verdict webhook_stripe_verify(const struct stripe_door *d,
+static enum signature_verdict stripe_request_verify(const struct stripe_door *d,
                                                     const struct request *r)
 {
     size_t count = 0;
@@ -23,24 +27,25 @@ static enum signature_verdict webhook_stripe_verify(const struct stripe_door *d,
 
     if (count > 1)
         return SIGNATURE_MALFORMED;
-    return stripe_verify(d->keys, header, r->body, clock_wall_ms(&d->door.env->clock) / 1000);
+    return stripe_verify(d->keys, header, r->body, clock_wall_ms(&d->endpoint.env->clock) / 1000);
 }
 
-static void refuse_signature(struct stripe_door *d, struct request *r, enum signature_verdict v)
+static void stripe_request_reject(struct stripe_door *d, struct request *r,
+                                  enum signature_verdict v)
 {
-    static const enum refusal refusals[SIGNATURE_VERDICTS] = {
-        [SIGNATURE_NO_HEADER] = REFUSED_NO_HEADER,
-        [SIGNATURE_MALFORMED] = REFUSED_MALFORMED,
-        [SIGNATURE_NO_TIMESTAMP] = REFUSED_NO_TIMESTAMP,
-        [SIGNATURE_NO_V1] = REFUSED_NO_V1,
-        [SIGNATURE_MISMATCH] = REFUSED_MISMATCH,
-        [SIGNATURE_TOO_OLD] = REFUSED_TOO_OLD,
-        [SIGNATURE_FUTURE] = REFUSED_FUTURE,
-        [SIGNATURE_EMPTY] = REFUSED_EMPTY,
+    static const enum rejection rejections[SIGNATURE_VERDICTS] = {
+        [SIGNATURE_NO_HEADER] = REJECTED_NO_HEADER,
+        [SIGNATURE_MALFORMED] = REJECTED_MALFORMED,
+        [SIGNATURE_NO_TIMESTAMP] = REJECTED_NO_TIMESTAMP,
+        [SIGNATURE_NO_V1] = REJECTED_NO_V1,
+        [SIGNATURE_MISMATCH] = REJECTED_MISMATCH,
+        [SIGNATURE_TOO_OLD] = REJECTED_TOO_OLD,
+        [SIGNATURE_FUTURE] = REJECTED_FUTURE,
+        [SIGNATURE_EMPTY] = REJECTED_EMPTY,
     };
     char detail[160];
 
-    refusals_add(&d->door.refusals, r, refusals[v]);
+    rejections_add(&d->endpoint.rejections, r, rejections[v]);
     snprintf(detail, sizeof(detail), "%s (%s)", err_words(ERR_SIGNATURE, r->language),
              signature_reason(v));
     reply_problem(r, ERR_SIGNATURE, detail);
@@ -48,9 +53,9 @@ static void refuse_signature(struct stripe_door *d, struct request *r, enum sign
 
 /* --- the request --- */
 
-static struct knock *read_knock(struct stripe_door *d, struct request *r)
+static struct webhook_request *stripe_request_read(struct stripe_door *d, struct request *r)
 {
-    struct knock *k = knock_new(&d->door, r);
+    struct webhook_request *k = webhook_request_new(&d->endpoint, r);
     struct receive *v;
 
     if (!k)
@@ -58,7 +63,7 @@ static struct knock *read_knock(struct stripe_door *d, struct request *r)
     v = &k->receive;
     v->publish = d->publish;
     if (v->publish)
-        v->publish_id = env_uuid(d->door.env);
+        v->publish_id = env_uuid(d->endpoint.env);
     if (stripe_event_read(&r->arena, r->body, &v->event))
         return NULL;
     if (v->event.readable)
@@ -66,36 +71,36 @@ static struct knock *read_knock(struct stripe_door *d, struct request *r)
     return k;
 }
 
-void stripe_door_handle(struct request *r, void *door)
+void stripe_door_handle(struct request *r, void *endpoint)
 {
-    struct stripe_door *d = door;
+    struct stripe_door *d = endpoint;
     enum signature_verdict v;
 
-    if (!door_lets_in(&d->door, r))
+    if (!webhook_endpoint_admit(&d->endpoint, r))
         return;
-    v = webhook_stripe_verify(d, r);
+    v = stripe_request_verify(d, r);
     if (v)
-        refuse_signature(d, r, v);
-    else if (door_has_room(&d->door, r))
-        door_post(&d->door, r, read_knock(d, r));
+        stripe_request_reject(d, r, v);
+    else if (webhook_endpoint_has_room(&d->endpoint, r))
+        webhook_endpoint_store(&d->endpoint, r, stripe_request_read(d, r));
 }
 
-/* --- the door --- */
+/* --- start and end --- */
 
-static struct door door_of(const struct stripe_door_options *o)
+static struct webhook_endpoint endpoint_of_options(const struct stripe_door_options *o)
 {
-    return (struct door){ .provider = S("stripe"),
-                          .kind = APPLY_EVENT_KIND,
-                          .env = o->env,
-                          .store = o->store,
-                          .queue = o->queue,
-                          .executor = o->executor,
-                          .trusted = o->trusted,
-                          .backlog_limit = o->backlog_limit,
-                          .everybody = true,
-                          .ack = o->ack,
-                          .alert = o->alert,
-                          .alert_ctx = o->alert_ctx };
+    return (struct webhook_endpoint){ .provider = S("stripe"),
+                                      .kind = APPLY_EVENT_KIND,
+                                      .env = o->env,
+                                      .store = o->store,
+                                      .queue = o->queue,
+                                      .executor = o->executor,
+                                      .trusted = o->trusted,
+                                      .backlog_limit = o->backlog_limit,
+                                      .everybody = true,
+                                      .ack = o->ack,
+                                      .alert = o->alert,
+                                      .alert_ctx = o->alert_ctx };
 }
 
 struct stripe_door *stripe_door_new(const struct stripe_door_options *o, struct why *why)
@@ -105,14 +110,14 @@ struct stripe_door *stripe_door_new(const struct stripe_door_options *o, struct 
 
     if (d) {
         d->keys = stripe_keys_new(o->secrets, o->secret_count);
-        d->door = door_of(o);
+        d->endpoint = endpoint_of_options(o);
         d->publish = o->publish;
     }
     if (!d || !d->keys)
         why_set(why, "not enough memory");
     else if (!o->secret_count)
         why_set(why, "STRIPE_WEBHOOK_SECRET is not set: nobody could be believed");
-    else if (!door_init(&d->door, o->allow, &wrong))
+    else if (!webhook_endpoint_init(&d->endpoint, o->allow, &wrong))
         why_set(why, "ICHIDO_WEBHOOK_ALLOW: %.200s", wrong.text);
     else
         return d;
@@ -122,7 +127,7 @@ struct stripe_door *stripe_door_new(const struct stripe_door_options *o, struct 
 
 void stripe_door_stop(struct stripe_door *d, void (*stopped)(void *ctx), void *ctx)
 {
-    refusals_stop(&d->door.refusals, stopped, ctx);
+    rejections_stop(&d->endpoint.rejections, stopped, ctx);
 }
 
 void stripe_door_free(struct stripe_door *d)

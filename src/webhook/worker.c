@@ -5,9 +5,11 @@
  *      |        |           '--> terminal: rolled back --> one commit: lock, look, bury --> 489
  *      '--> a reference: its event's bytes, as they are stored here --> none: 503
  *
- * A reference stores nothing. An event that is new here is stored in the commit that applies or
- * buries it, and in no other: were it stored with a 503, Stripe's own door would take it for a
- * duplicate, and nobody would apply it.
+ *   (1) A reference stores nothing.
+ *   (2) A new event is stored only in the commit that applies or buries it. If it were stored with
+ *       a 503, Stripe's endpoint would take its webhook for a duplicate and never apply it.
+ *   (3) A crash before the commit changes nothing: the QStash delivers again. After it, the next
+ *       delivery finds the state that was committed.
  */
 #include "webhook/worker.h"
 
@@ -27,30 +29,30 @@ struct worker_work { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     struct worker *worker;
-    bool by_reference;       /* what came only names the event */
-    struct takeback_row row; /* of a reference: the event as it is stored */
-    struct str body;         /* of the event; empty: by reference, and gone after its retention */
+    bool by_reference;            /* the body only names the event */
+    struct requeue_local_row row; /* of a reference: the event as it is stored */
+    struct str body; /* of the event; empty: by reference, and gone after its retention */
     struct stripe_event event;
-    struct standing_new fresh;
+    struct new_event fresh;
     struct message message; /* as the queue would have it */
     char trace[TRACE_TEXT + 1];
 
     /* of the last unit */
-    struct standing standing;
-    enum err ran; /* what applying it said */
-    bool trouble; /* that was the database */
+    struct event_state state;
+    enum err apply_err;   /* of applying the event */
+    bool database_failed; /* ... and the database caused it */
     struct why why;
 };
 
-static void webhook_worker_count(const struct worker *w, struct str result)
+static void worker_count(const struct worker *w, struct str result)
 {
     metrics_count_as(w->env->metrics, COUNT_WORKER, result, 1);
 }
 
 /* --- answers --- */
 
-/* reason: for programs; what exactly is wrong stands in detail. */
-static void worker_refuse(struct request *r, struct str reason, const char *detail)
+/* reason: a word for programs; detail: a sentence for people. */
+static void reply_non_retryable(struct request *r, struct str reason, const char *detail)
 {
     char member[64];
 
@@ -59,7 +61,7 @@ static void worker_refuse(struct request *r, struct str reason, const char *deta
     reply_problem_more(r, ERR_NON_RETRYABLE, detail, S(""), str_of(member));
 }
 
-/* One line a second, however many come. */
+/* At most one line a second. */
 static void log_signature(struct worker *w, const struct request *r, enum upstash_verdict v)
 {
     int64_t now_s = env_now_ms(w->env) / 1000;
@@ -73,103 +75,103 @@ static void log_signature(struct worker *w, const struct request *r, enum upstas
         LOG_TEXT("peer", r->peer_ip), LOG_TEXT("requestId", r->id), LOG_TRACE(str_of(trace)));
 }
 
-static void refuse_signature(struct worker *w, struct request *r, enum upstash_verdict v)
+static void reject_signature(struct worker *w, struct request *r, enum upstash_verdict v)
 {
     char detail[160];
 
-    webhook_worker_count(w, S("refused"));
+    worker_count(w, S("refused"));
     log_signature(w, r, v);
     snprintf(detail, sizeof(detail), "%s (%s)", err_words(ERR_SIGNATURE, r->language),
              upstash_word(v));
-    worker_refuse(r, S("signature"), detail);
+    reply_non_retryable(r, S("signature"), detail);
 }
 
-static void refuse_body(struct worker *w, struct request *r, const char *why)
+static void reject_body(struct worker *w, struct request *r, const char *why)
 {
     char trace[TRACE_TEXT + 1];
 
-    webhook_worker_count(w, S("refused"));
+    worker_count(w, S("refused"));
     trace_text(&r->trace, trace);
     LOG(w->env->log, LOG_WARN, "The webhook worker got what is no event",
         LOG_TEXT("error", str_of(why)), LOG_TEXT("error_type", S("payload")),
         LOG_TEXT("requestId", r->id), LOG_TRACE(str_of(trace)));
-    worker_refuse(r, S("payload"), why);
+    reply_non_retryable(r, S("payload"), why);
 }
 
-static void try_later(const struct worker_work *k, enum err e)
+static void reply_try_later(const struct worker_work *k, enum err e)
 {
     if (err_status(e) != 503)
         e = ERR_UNAVAILABLE;
-    webhook_worker_count(k->worker, S("retry"));
+    worker_count(k->worker, S("retry"));
     reply_problem(k->request, e, k->why.text[0] ? k->why.text : NULL);
 }
 
-/* It may be on its way: another node's database, a copy that is being restored. */
-static void say_unknown(struct worker_work *k)
+/* The event may be stored later, for example while an older copy of the database is restored. */
+static void why_unknown_event(struct worker_work *k)
 {
     why_set(&k->why, "that event is not stored here");
 }
 
-static void name_event(const struct worker_work *k)
+static void reply_event_headers(const struct worker_work *k)
 {
     char id[UUID_TEXT + 1];
 
-    uuid_text(k->standing.message, id);
+    uuid_text(k->state.message, id);
     reply_header(k->request, S("X-Event-Id"), k->event.id);
     reply_header(k->request, S("X-Message-Id"), str_of(id));
 }
 
-static void worker_done(const struct worker_work *k, struct str result)
+static void reply_done(const struct worker_work *k, struct str result)
 {
-    webhook_worker_count(k->worker, result);
-    name_event(k);
+    worker_count(k->worker, result);
+    reply_event_headers(k);
     reply_send(k->request, 204, S(""), S(""));
 }
 
-static void refuse_event(const struct worker_work *k, const char *why)
+static void reject_event(const struct worker_work *k, const char *why)
 {
-    webhook_worker_count(k->worker, S("dead"));
-    name_event(k);
-    worker_refuse(k->request, S("event"), why);
+    worker_count(k->worker, S("dead"));
+    reply_event_headers(k);
+    reply_non_retryable(k->request, S("event"), why);
 }
 
-static void worker_tell(const struct worker_work *k, enum job_end end)
+static void worker_report_end(const struct worker_work *k, enum job_end end)
 {
     const struct job_kind *apply = k->worker->apply;
 
     apply->ended(k->worker->env, apply->ctx, &k->message, end, k->why.text);
 }
 
-/* --- where it stands --- */
+/* --- the event's state --- */
 
-/* Who only names an event brings nothing that could be stored. */
-static enum err worker_find(struct tx *tx, struct worker_work *k)
+/* Locks the event. A reference stores nothing, since it has no body to store. */
+static enum err event_state_of_request(struct tx *tx, struct worker_work *k)
 {
-    enum err e = k->by_reference ? standing_read(tx, k->event.id, &k->standing)
-                                 : standing_read_or_add(tx, &k->fresh, &k->standing);
+    enum err e = k->by_reference ? event_state_read(tx, k->event.id, &k->state)
+                                 : event_state_read_or_add(tx, &k->fresh, &k->state);
 
     if (k->by_reference && e == ERR_NOT_FOUND)
-        say_unknown(k);
+        why_unknown_event(k);
     return e;
 }
 
-/* --- what can never be applied --- */
+/* --- events that can never be applied --- */
 
-static bool is_decided(enum standing_kind s)
+static bool is_settled(enum event_state_kind s)
 {
-    return s == STANDING_DONE || s == STANDING_QUEUED;
+    return s == EVENT_STATE_DONE || s == EVENT_STATE_QUEUED;
 }
 
 static enum err bury_run(struct tx *tx, struct unit *u)
 {
     struct worker_work *k = CONTAINER_OF(u, struct worker_work, unit);
-    enum err e = worker_find(tx, k);
+    enum err e = event_state_of_request(tx, k);
 
-    k->message.id = k->standing.message;
-    if (e || k->standing.kind != STANDING_OPEN)
-        return e; /* a dead one stays the letter that it is */
-    return standing_bury(tx, k->worker->apply, &k->message, env_now_ms(k->worker->env),
-                         k->why.text);
+    k->message.id = k->state.message;
+    if (e || k->state.kind != EVENT_STATE_OPEN)
+        return e; /* a dead event keeps its dead letter */
+    return event_state_bury(tx, k->worker->apply, &k->message, env_now_ms(k->worker->env),
+                            k->why.text);
 }
 
 static void worker_buried(struct unit *u)
@@ -178,16 +180,16 @@ static void worker_buried(struct unit *u)
     const struct worker *w = k->worker;
 
     if (u->err) {
-        try_later(k, u->err);
-    } else if (is_decided(k->standing.kind)) {
-        worker_done(k, S("known"));
+        reply_try_later(k, u->err);
+    } else if (is_settled(k->state.kind)) {
+        reply_done(k, S("known"));
     } else {
-        if (k->standing.kind == STANDING_OPEN) {
-            worker_tell(k, JOB_DEAD);
+        if (k->state.kind == EVENT_STATE_OPEN) {
+            worker_report_end(k, JOB_DEAD);
             if (w->alert)
                 w->alert(w->alert_ctx, &k->message, k->why.text);
         }
-        refuse_event(k, k->why.text);
+        reject_event(k, k->why.text);
     }
 }
 
@@ -196,7 +198,7 @@ static void worker_bury(struct worker_work *k)
     static const struct unit_kind kind = { "worker.bury", UNIT_FRONT, bury_run, NULL };
 
     if (!k->why.text[0])
-        why_set(&k->why, "%s: %s", err_code(k->ran), err_words(k->ran, LANG_EN));
+        why_set(&k->why, "%s: %s", err_code(k->apply_err), err_words(k->apply_err, LANG_EN));
     k->unit =
         (struct unit){ .kind = &kind, .executor = k->request->executor, .done = worker_buried };
     store_post(k->worker->store, &k->unit);
@@ -204,12 +206,13 @@ static void worker_bury(struct worker_work *k)
 
 /* --- applying --- */
 
-/* Retention empties what is decided. But a replay of it may be under way then, and die. */
-static enum err refuse_empty(struct worker_work *k)
+/* Retention deletes the bodies of events that have an outcome. A replay of such an event may be
+ * under way at that time, and becomes a dead letter here. */
+static enum err reject_empty(struct worker_work *k)
 {
     why_set(&k->why, "what was received is not stored any more");
-    k->ran = ERR_UNPROCESSABLE;
-    return k->ran;
+    k->apply_err = ERR_UNPROCESSABLE;
+    return k->apply_err;
 }
 
 static enum err worker_apply(struct tx *tx, struct worker_work *k)
@@ -217,12 +220,12 @@ static enum err worker_apply(struct tx *tx, struct worker_work *k)
     const struct job_kind *kind = k->worker->apply;
 
     if (!k->body.n)
-        return refuse_empty(k);
-    k->message.id = k->standing.message;
-    k->message.added_ms = k->standing.received_ms;
-    k->ran = kind->run(tx, &k->message, kind->ctx, &k->why);
-    k->trouble = k->ran && tx_trouble(tx);
-    return k->ran;
+        return reject_empty(k);
+    k->message.id = k->state.message;
+    k->message.added_ms = k->state.received_ms;
+    k->apply_err = kind->run(tx, &k->message, kind->ctx, &k->why);
+    k->database_failed = k->apply_err && tx_trouble(tx);
+    return k->apply_err;
 }
 
 static enum err apply_run(struct tx *tx, struct unit *u)
@@ -230,46 +233,47 @@ static enum err apply_run(struct tx *tx, struct unit *u)
     struct worker_work *k = CONTAINER_OF(u, struct worker_work, unit);
     enum err e;
 
-    k->ran = OK;
-    k->trouble = false;
+    k->apply_err = OK;
+    k->database_failed = false;
     k->why.text[0] = '\0';
-    e = worker_find(tx, k);
-    if (!e && k->standing.kind == STANDING_DEAD)
-        e = standing_revive(tx, &k->standing);
-    if (e || is_decided(k->standing.kind) || k->standing.kind == STANDING_GIVEN_UP)
+    e = event_state_of_request(tx, k);
+    if (!e && k->state.kind == EVENT_STATE_DEAD)
+        e = event_state_revive(tx, &k->state);
+    if (e || is_settled(k->state.kind) || k->state.kind == EVENT_STATE_GIVEN_UP)
         return e;
     e = worker_apply(tx, k);
     if (e)
         return e;
-    return watch_end(tx, k->worker->queue, k->standing.message, env_now_ms(k->worker->env));
+    return remote_watch_end(tx, k->worker->queue, k->state.message, env_now_ms(k->worker->env));
 }
 
-static void after_success(struct worker_work *k)
+static void reply_applied(struct worker_work *k)
 {
-    if (k->standing.kind == STANDING_GIVEN_UP) {
-        refuse_event(k, "its dead letter was deleted here: nobody wants it applied");
-    } else if (is_decided(k->standing.kind)) {
-        worker_done(k, S("known"));
+    if (k->state.kind == EVENT_STATE_GIVEN_UP) {
+        reject_event(k, "its dead letter was deleted here: nobody wants it applied");
+    } else if (is_settled(k->state.kind)) {
+        reply_done(k, S("known"));
     } else {
-        worker_tell(k, JOB_DONE);
-        worker_done(k, S("done"));
+        worker_report_end(k, JOB_DONE);
+        reply_done(k, S("done"));
     }
 }
 
-/* As in the queue: what the database did is not the event's fault, and else its err decides. */
+/* As in the queue: an error of the database is retried, another one ends the event unless its code
+ * is retryable. */
 static void worker_applied(struct unit *u)
 {
     struct worker_work *k = CONTAINER_OF(u, struct worker_work, unit);
-    bool terminal = k->ran && !k->trouble && !err_is_retryable(k->ran);
+    bool terminal = k->apply_err && !k->database_failed && !err_is_retryable(k->apply_err);
 
     if (!u->err) {
-        after_success(k);
+        reply_applied(k);
     } else if (terminal) {
         worker_bury(k);
     } else {
-        if (k->ran && !k->trouble)
-            worker_tell(k, JOB_RETRIED);
-        try_later(k, u->err);
+        if (k->apply_err && !k->database_failed)
+            worker_report_end(k, JOB_RETRIED);
+        reply_try_later(k, u->err);
     }
 }
 
@@ -295,8 +299,8 @@ static enum upstash_verdict worker_verify(const struct worker *w, struct request
     return v;
 }
 
-/* The remote counts its tries, and says which this is. */
-static int64_t attempt_of(const struct request *r)
+/* From Upstash-Retried, in which the remote counts its retries. */
+static int64_t request_attempt(const struct request *r)
 {
     int64_t retried;
     bool sane = str_to_i64(request_header(r, S("Upstash-Retried"), NULL), &retried) &&
@@ -309,86 +313,86 @@ static void worker_fill(struct worker_work *k, struct request *r, struct worker 
 {
     const struct stripe_event *e = &k->event;
 
-    k->fresh = (struct standing_new){ .event = e,
-                                      .body = k->body,
-                                      .request_id = r->id,
-                                      .trace = str_of(k->trace),
-                                      .received_ms = env_now_ms(w->env),
-                                      .message = env_uuid(w->env) };
+    k->fresh = (struct new_event){ .event = e,
+                                   .body = k->body,
+                                   .request_id = r->id,
+                                   .trace = str_of(k->trace),
+                                   .received_ms = env_now_ms(w->env),
+                                   .message = env_uuid(w->env) };
     k->message = (struct message){ .kind = APPLY_EVENT_KIND,
                                    .has_lane = e->has_lane,
                                    .lane = e->lane,
-                                   .attempt = attempt_of(r),
+                                   .attempt = request_attempt(r),
                                    .added_ms = k->fresh.received_ms,
                                    .began_us = clock_mono_us(&w->env->clock),
                                    .ref = e->id,
                                    .body = job };
 }
 
-/* False: it was answered. */
-ANSWERS static bool read_event(struct worker_work *k, struct str *ret_job)
+/* False: the request was answered. */
+ANSWERS static bool worker_read_event(struct worker_work *k, struct str *ret_job)
 {
     struct request *r = k->request;
 
     if (stripe_event_read(&r->arena, k->body, &k->event)) {
-        try_later(k, ERR_NO_MEMORY);
+        reply_try_later(k, ERR_NO_MEMORY);
         return false;
     }
     if (!k->event.readable) {
-        refuse_body(k->worker, r, k->event.why);
+        reject_body(k->worker, r, k->event.why);
         return false;
     }
     *ret_job = receive_job(&r->arena, &k->event, str_of(k->trace));
     if (!ret_job->p)
-        try_later(k, ERR_NO_MEMORY);
+        reply_try_later(k, ERR_NO_MEMORY);
     return ret_job->p;
 }
 
-static void work_on(struct worker_work *k)
+static void worker_post_apply(struct worker_work *k)
 {
     static const struct unit_kind kind = { "worker.apply", UNIT_FRONT, apply_run, NULL };
     struct request *r = k->request;
     struct str job = S("");
-    bool gone = k->by_reference && !k->body.n; /* where it stands is all that can be told */
+    bool gone = k->by_reference && !k->body.n; /* no body is left: only its state is read */
 
-    if (!gone && !read_event(k, &job))
+    if (!gone && !worker_read_event(k, &job))
         return;
     worker_fill(k, r, k->worker, job);
     k->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = worker_applied };
     store_post(k->worker->store, &k->unit);
 }
 
-/* --- by reference --- */
+/* --- the event of a reference --- */
 
-static enum err stored_run(struct tx *tx, struct unit *u)
+static enum err read_stored_run(struct tx *tx, struct unit *u)
 {
     struct worker_work *k = CONTAINER_OF(u, struct worker_work, unit);
 
-    return takeback_find(tx, &k->request->arena, k->event.id, &k->row);
+    return requeue_local_find(tx, &k->request->arena, k->event.id, &k->row);
 }
 
-static void was_read(struct unit *u)
+static void worker_stored_read(struct unit *u)
 {
     struct worker_work *k = CONTAINER_OF(u, struct worker_work, unit);
 
     if (u->err == ERR_NOT_FOUND)
-        say_unknown(k);
+        why_unknown_event(k);
     if (u->err) {
-        try_later(k, u->err);
+        reply_try_later(k, u->err);
         return;
     }
     k->body = k->row.body;
-    work_on(k);
+    worker_post_apply(k);
 }
 
-static void read_stored(struct worker_work *k)
+static void worker_read_stored(struct worker_work *k)
 {
-    static const struct unit_kind kind = { "worker.read", UNIT_READ, stored_run, NULL };
+    static const struct unit_kind kind = { "worker.read", UNIT_READ, read_stored_run, NULL };
     struct request *r = k->request;
 
     k->by_reference = true;
     k->unit = (struct unit){
-        .kind = &kind, .executor = r->executor, .done = was_read, .arena = &r->arena
+        .kind = &kind, .executor = r->executor, .done = worker_stored_read, .arena = &r->arena
     };
     store_post(k->worker->store, &k->unit);
 }
@@ -400,28 +404,28 @@ static void worker_begin(struct worker_work *k)
 
     trace_text(&r->trace, k->trace);
     if (!e) {
-        read_stored(k);
+        worker_read_stored(k);
     } else if (e == ERR_NOT_FOUND) {
         k->body = r->body;
-        work_on(k);
+        worker_post_apply(k);
     } else {
-        try_later(k, e);
+        reply_try_later(k, e);
     }
 }
 
-static void worker_judge(struct worker_work *k)
+static void worker_admit(struct worker_work *k)
 {
     enum upstash_verdict v = worker_verify(k->worker, k->request);
 
     if (v == UPSTASH_NO_MEMORY)
-        try_later(k, ERR_NO_MEMORY);
+        reply_try_later(k, ERR_NO_MEMORY);
     else if (v)
-        refuse_signature(k->worker, k->request, v);
+        reject_signature(k->worker, k->request, v);
     else
         worker_begin(k);
 }
 
-/* --- the keys, where they may have been rotated elsewhere --- */
+/* --- keys that another node may have rotated --- */
 
 static enum err follow_run(struct tx *tx, struct unit *u)
 {
@@ -430,15 +434,15 @@ static enum err follow_run(struct tx *tx, struct unit *u)
     return keys->follow(tx, keys->ctx);
 }
 
-/* Without the keys nobody can be refused for good. */
+/* While the keys are unknown, no request is rejected for good: it gets 503. */
 static void worker_followed(struct unit *u)
 {
     struct worker_work *k = CONTAINER_OF(u, struct worker_work, unit);
 
     if (u->err)
-        try_later(k, u->err);
+        reply_try_later(k, u->err);
     else
-        worker_judge(k);
+        worker_admit(k);
 }
 
 static void worker_follow(struct worker_work *k)
@@ -464,5 +468,5 @@ void worker_handle(struct request *r, void *worker)
     if (w->keys.own && !w->keys.are_fresh(w->keys.ctx))
         worker_follow(k);
     else
-        worker_judge(k);
+        worker_admit(k);
 }

@@ -1,5 +1,5 @@
-/* Every statement that runs for each event must find its rows by an index, however many there are
- * (LESSONS 53, 54: fetch indexes that were wrong for years). The tables are filled, then the
+/* Every statement that runs for each event must find its rows by an index, however many there are.
+ * A wrong fetch index stays unnoticed until the table is large. So the tables are filled, then the
  * database itself is asked how it would run each statement. */
 #include "contract/plans.h"
 

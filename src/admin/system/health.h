@@ -1,6 +1,7 @@
 /* health.h - GET /healthz: the process lives. GET /readyz: it can do its work (O9): the store took
  * a write just now, the oldest ready message is young, the backlog is below its limit, and nobody
- * asked us to stop. Progress is what counts, not liveness (LESSONS 40). */
+ * asked us to stop. A process can be alive while its workers are dead, so readiness measures
+ * progress: the age of the oldest ready message. */
 #pragma once
 
 #include "http/http.h"

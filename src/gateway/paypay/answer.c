@@ -57,7 +57,7 @@ static const struct paypay_answer_row {
     { 404, "PAYMENT_METHOD_NOT_FOUND", SAID_DECLINED },
 
     { 429, "RATE_LIMIT", SAID_AGAIN },
-    { 429, "", SAID_AGAIN }, /* of whatever stands before it */
+    { 429, "", SAID_AGAIN }, /* from a proxy in front of PayPay */
     { 401, "", SAID_SETTINGS },
     { 403, "", SAID_SETTINGS },
 
@@ -70,9 +70,9 @@ static const struct paypay_answer_row {
     { 504, "", SAID_UNKNOWN },
 };
 
-/* --- words --- */
+/* --- codes and messages --- */
 
-/* In small letters, as all our codes are; empty where it is no code at all. */
+/* In lower case, as all our codes are; empty where it is not a code. */
 static void say_code(struct gateway_call *c, struct str code, struct str message, int status)
 {
     char word[sizeof(c->error_code)];

@@ -7,13 +7,13 @@
 #include "gateway/tries.h"
 
 enum paypay_said {
-    SAID_DONE,      /* data says what is so now */
-    SAID_ACCEPTED,  /* it will be done; a look tells when */
+    SAID_DONE,      /* data has the present state */
+    SAID_ACCEPTED,  /* PayPay will do it; a look shows when it is done */
     SAID_CONFIRM,   /* a capture waits for its customer */
     SAID_MISSING,   /* there is no such thing */
-    SAID_UNPAID,    /* of a code: nobody has paid it, or there is none */
-    SAID_DUPLICATE, /* a code of this name was made before, and its address is not told again */
-    SAID_NOT_SO,    /* the payment's state does not allow it; a look tells what that is */
+    SAID_UNPAID,    /* of a code: it is not paid, or there is none */
+    SAID_DUPLICATE, /* a code with this id exists, and its address is not returned again */
+    SAID_NOT_SO,    /* the payment's state does not allow it; a look shows the state */
     SAID_DECLINED,  /* the money was refused */
     SAID_REFUSED,   /* it will never do that */
     SAID_SETTINGS,  /* our key, clock or contract is wrong: no try heals that */
@@ -33,5 +33,5 @@ struct paypay_reply {
 struct paypay_reply paypay_judge(struct gateway_call *c, const struct call *http, bool timed_out,
                                  cJSON **ret_tree);
 
-/* What one reply is to the port, taken alone: only for who tells of each. */
+/* What one reply alone means to the port, for the record of tries. */
 enum gateway_answer paypay_answer_of(enum paypay_said said);

@@ -1,4 +1,4 @@
-/* flow.c - which step follows, and what all of them together mean.
+/* flow.c - decides the next step of an ask, and its answer.
  *
  *   AUTHORIZE  a code                 code --lost, exists already--> code under the next id
  *              an authorization       look --there--> that is the answer
@@ -11,11 +11,11 @@
  *   REFUND     look (PayPay's own id; ours among its refunds? then it is done) --> refund
  *   FETCH      look, under the id that is known or under each that may be
  *
- * A look asks for the payment of a code first, and for any other behind that: what answers says
- * which of them it is.
+ * A look fetches the payment of a code first, and then any other payment: the one that exists shows
+ * which kind it is.
  *
- * A code whose reply was lost was never shown to anybody, and nobody can pay it: with no intent
- * stored, an unpaid code is as good as none. */
+ * A code whose reply was lost was never shown, so it cannot be paid: without a stored intent an unpaid
+ * code counts as none. */
 #include "base/limits.h"
 #include "gateway/paypay/run.h"
 
@@ -28,9 +28,9 @@ static void keep_words(struct paypay_run *r)
     memcpy(r->message, r->call->error_message, sizeof(r->message));
 }
 
-/* --- answers that cannot be --- */
+/* --- replies that say nothing --- */
 
-/* Nobody has seen the code whose reply was lost: the next one has another name. */
+/* A code whose reply was lost was never shown, so the next code gets another id. */
 static void paypay_flow_unknown(struct paypay_run *r, const struct paypay_reply *reply)
 {
     bool look = paypay_moves_nothing(r->ask.step), code = r->ask.step == STEP_CODE;
@@ -53,7 +53,7 @@ static void paypay_flow_unreadable(struct paypay_run *r, const char *why)
     paypay_flow_unknown(r, &as_lost);
 }
 
-/* The object is the one we asked about. Anything else is a fault that no guess may paper over. */
+/* True if the object is the one we asked about. Any other object makes the answer UNCERTAIN. */
 static bool paypay_flow_belongs(const struct paypay_run *r, const struct fact *f)
 {
     return str_eq(f->intent_id, str_of(r->ask.payment.text));
@@ -61,7 +61,7 @@ static bool paypay_flow_belongs(const struct paypay_run *r, const struct fact *f
 
 /* --- steps that are done --- */
 
-/* False: there is no payment in it that we can read, or not the one that was asked for. */
+/* False: the reply has no readable payment, or another one than we asked for. */
 static bool read_payment(struct paypay_run *r, const struct paypay_reply *reply,
                          struct paypay_payment *ret)
 {
@@ -91,7 +91,7 @@ static void done_payment(struct paypay_run *r, const struct paypay_reply *reply)
         paypay_looked(r, &p);
 }
 
-/* The answer itself tells enough, or a look does. */
+/* The reply has the capture, or a look follows. */
 static void done_capture(struct paypay_run *r, const struct paypay_reply *reply)
 {
     struct paypay_payment p;
@@ -117,7 +117,7 @@ static void done_revert(struct paypay_run *r, const struct paypay_reply *reply)
     paypay_cancelled_unpaid(r);
 }
 
-/* What became of the payment tells only a look. */
+/* Only a look shows what became of the payment. */
 static void done_cancel(struct paypay_run *r)
 {
     r->maybe = r->accepted = true;
@@ -168,7 +168,7 @@ static void paypay_flow_done(struct paypay_run *r, const struct paypay_reply *re
     abort();
 }
 
-/* --- all that can be heard --- */
+/* --- replies --- */
 
 static void paypay_flow_missing(struct paypay_run *r)
 {
@@ -209,7 +209,7 @@ static void paypay_flow_duplicate(struct paypay_run *r)
 
 static void not_so(struct paypay_run *r)
 {
-    if (r->ask.step == STEP_DELETE) { /* somebody was faster, and paid it */
+    if (r->ask.step == STEP_DELETE) { /* the customer paid it first */
         r->deleted = true;
         paypay_look(r);
         return;
@@ -239,7 +239,7 @@ static void wait_for_customer(struct paypay_run *r)
     paypay_finish(r, GATEWAY_UNCERTAIN);
 }
 
-/* To a look no refusal is an answer. */
+/* A refusal is no answer to a look. */
 static bool is_answer_to_look(enum paypay_said said)
 {
     return said == SAID_DONE || said == SAID_MISSING || said == SAID_UNPAID ||

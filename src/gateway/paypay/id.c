@@ -39,12 +39,12 @@ struct paypay_id paypay_key_id(char prefix, struct str key)
     unsigned int n = 0;
 
     if (!EVP_Digest(key.p, key.n, digest, &n, EVP_sha256(), NULL) || n != DIGEST)
-        abort(); /* only without memory, and then there is no safe name for it */
+        abort(); /* it fails only without memory, and the request must have an id */
     *hex_put(r.text + 2, digest, KEY_BYTES) = '\0';
     return r;
 }
 
-/* Lower case only: nobody but us makes them, and two spellings would be two payments to PayPay. */
+/* Lower case only, as we make them: to PayPay two spellings are two payments. */
 static bool paypay_id_parse(struct str s, struct uuid *ret)
 {
     struct uuid id;

@@ -20,6 +20,6 @@ struct paypay_id paypay_payment_id(struct uuid payment, int attempt); /* from 1 
 struct paypay_id paypay_refund_id(struct uuid refund);
 struct paypay_id paypay_key_id(char prefix, struct str key);
 
-/* Whose it is. False: we never made such an id. */
+/* The payment of an id. False: we did not make this id. */
 bool paypay_payment_of(struct str merchant_payment_id, struct uuid *ret_payment);
 bool paypay_refund_of(struct str merchant_refund_id, struct uuid *ret_refund);

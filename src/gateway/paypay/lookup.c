@@ -1,5 +1,5 @@
-/* lookup.c - what a look at a payment says to each ask, and which of the payment's ids it goes
- * to. The picture stands at the top of flow.c. */
+/* lookup.c - what the state of a payment at PayPay means for each ask, and which of the payment's ids
+ * is queried. The diagram is at the top of flow.c. */
 #include "base/limits.h"
 #include "gateway/paypay/run.h"
 
@@ -14,7 +14,7 @@ void paypay_use_attempt(struct paypay_run *r, int attempt)
     r->ask.payment = paypay_payment_id(r->call->payment, attempt);
 }
 
-/* Ids of other makers do not come here; one would be cut, and found nowhere. */
+/* Only ids of our own come here. */
 void paypay_use_intent(struct paypay_run *r)
 {
     struct str id = r->call->intent_id;
@@ -23,7 +23,7 @@ void paypay_use_intent(struct paypay_run *r)
     memcpy(r->ask.payment.text, id.p, id.n < PAYPAY_ID ? id.n : PAYPAY_ID);
 }
 
-/* A fact without money, of an intent that we know: what PayPay did not tell is not made up. */
+/* A fact of a known intent without amounts, since PayPay did not tell them. */
 static void state_is(struct paypay_run *r, enum intent_state state, struct str reason)
 {
     struct fact *f = &r->call->fact;
@@ -36,7 +36,7 @@ static void state_is(struct paypay_run *r, enum intent_state state, struct str r
 
 /* --- refusals --- */
 
-/* What a look may say is not why the step before it was refused. */
+/* Keeps the code and message of the refused step, and not those of the look. */
 static void refuse_as_told(struct paypay_run *r)
 {
     gateway_say(r->call, str_of(r->code), str_of(r->message));
@@ -49,7 +49,7 @@ static void paypay_lookup_refuse(struct paypay_run *r, struct str code, struct s
     paypay_finish(r, GATEWAY_REFUSED);
 }
 
-/* --- what a look says --- */
+/* --- the result of a look --- */
 
 void paypay_look(struct paypay_run *r)
 {
@@ -67,7 +67,7 @@ static void look_on(struct paypay_run *r)
     paypay_look(r);
 }
 
-/* Without an intent that we know: an unpaid code was never shown, and is none. */
+/* If we know no intent, an unpaid code was never shown to a customer, and counts as absent. */
 static void paypay_lookup_fetched(struct paypay_run *r, const struct paypay_payment *p)
 {
     if (paypay_is_by_intent(r) || p->status != PAYPAY_CREATED) {
@@ -80,7 +80,7 @@ static void paypay_lookup_fetched(struct paypay_run *r, const struct paypay_paym
     }
 }
 
-/* The answer of an authorization, or what a look found of an earlier one. */
+/* The reply to an authorization, or the result of a look at an earlier one. */
 static void paypay_lookup_paid(struct paypay_run *r, const struct paypay_payment *p)
 {
     if (!paypay_is_sum_asked(r->call, &p->fact)) {
@@ -101,8 +101,8 @@ static void cancel_unpaid(struct paypay_run *r)
     paypay_next(r, r->ask.code_id.n && !r->deleted ? STEP_DELETE : STEP_CANCEL);
 }
 
-/* PayPay would cancel a payment of the same day, whoever knows its money by now. A refund says so
- * in the books; so paid money goes back by none but that. */
+/* PayPay would cancel a payment that was paid on the same day, without a refund in the ledger. So
+ * paid money is returned only by a refund. */
 static void paypay_lookup_cancel(struct paypay_run *r, const struct paypay_payment *p)
 {
     switch (p->status) {
@@ -131,14 +131,14 @@ static struct str reason_of(const struct paypay_run *r)
     return r->call->reason.n ? r->call->reason : S("canceled");
 }
 
-/* Its code is gone; or its cancel was accepted: PayPay sends back whatever may still come. */
+/* Its code is deleted, or its cancel was accepted: PayPay returns a payment that may still come. */
 void paypay_cancelled_unpaid(struct paypay_run *r)
 {
     state_is(r, INTENT_CANCELED, reason_of(r));
     paypay_finish(r, GATEWAY_OK);
 }
 
-/* Behind our cancel. */
+/* The look after our cancel. */
 static void paypay_lookup_cancelled(struct paypay_run *r, const struct paypay_payment *p)
 {
     if (p->fact.state == INTENT_CANCELED) {
@@ -155,13 +155,13 @@ static void paypay_lookup_cancelled(struct paypay_run *r, const struct paypay_pa
     }
 }
 
-/* A look may lag behind what PayPay itself has just said of the capture. */
+/* The state that PayPay returns may be older than its reply to the capture. */
 static bool looks_too_old(const struct paypay_run *r, const struct paypay_payment *p)
 {
     return p->fact.state == INTENT_AUTHORIZED && str_eq(str_of(r->code), S("already_captured"));
 }
 
-/* Behind our capture: a success only where the one that is recorded is ours. */
+/* The look after our capture: a success only if the recorded capture is ours. */
 static void paypay_lookup_captured(struct paypay_run *r, const struct paypay_payment *p)
 {
     if (p->has_capture && p->fact.state == INTENT_SUCCEEDED) {
@@ -174,8 +174,8 @@ static void paypay_lookup_captured(struct paypay_run *r, const struct paypay_pay
     }
 }
 
-/* A refund that is there and not done is not told of: PayPay repeats it until it is done, and sends
- * no word. So it stays open here, and is asked for until then. */
+/* PayPay repeats a failed refund until it is done and sends no notification. So a refund that is not
+ * done stays pending here, and is queried until then. */
 void paypay_refund_found(struct paypay_run *r)
 {
     if (r->call->fact.refund == REFUND_SUCCEEDED) {

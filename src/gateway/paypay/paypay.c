@@ -4,10 +4,10 @@
  *             ^                      | another step, or another try of this one
  *             '-----pause, maybe-----'
  *
- *   (1) A try of a step sends what the one before sent, but for nonce and time: PayPay knows it by
- *       our ids. Only a code gets another id, since nobody has seen the one whose reply was lost.
- *   (2) What moves money is never repeated behind a reply that was lost: it is UNCERTAIN.
- *   (3) Once something may have had its effect, RETRY_LATER is no answer any more.
+ *   (1) All tries of a step send the same but for nonce and time: PayPay recognizes them by our ids.
+ *       Only a code gets a new id, since a code whose reply was lost was never shown.
+ *   (2) A step that moves money is not repeated after a lost reply: the answer is UNCERTAIN.
+ *   (3) Once a step may have had its effect, RETRY_LATER becomes UNCERTAIN.
  *   (4) A try that took all its time is not repeated (P6).
  *   (5) Between two steps nothing runs and no thread waits. The client's thread writes only to the
  *       run's own scratch arena. */
@@ -97,7 +97,7 @@ static struct str url_of(struct paypay_run *r, struct str path)
     return (struct str){ text, base.n + path.n };
 }
 
-/* PayPay's clock is the calendar's, and it looks at the epoch of each request. */
+/* PayPay compares the epoch of each request with its clock, so the time is the calendar's. */
 static enum err make_request(struct paypay_run *r)
 {
     struct paypay_request request;
@@ -148,7 +148,7 @@ static void begin_try(struct paypay_run *r)
     client_call(r->paypay->client, &r->http);
 }
 
-/* --- one more --- */
+/* --- another try --- */
 
 static void on_pause_over(struct timer *t)
 {

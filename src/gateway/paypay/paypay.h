@@ -1,8 +1,8 @@
 /* paypay.h - the PayPay adapter (G2): web cashier codes and user authorizations of PayPay's Open
  * Payment API, in yen. The intent's id is our own merchantPaymentId (id.h).
  *
- * A code is paid where the customer is shown it; its address is told once. So a reply that is lost
- * costs a code, and the next try makes another one under another id of the same payment. */
+ * PayPay returns the address of a code once. So a lost reply makes the code useless, and the next try
+ * makes another one under another id of the same payment. */
 #pragma once
 
 #include "gateway/port.h"

@@ -1,3 +1,5 @@
+/* read.c - reads payments, refunds and codes of PayPay into facts. The first error stops the reading
+ * of an object, so no fact is made of a half-read one. */
 #include "gateway/paypay/read.h"
 
 #include "base/limits.h"
@@ -12,7 +14,7 @@
 
 struct paypay_read_reader {
     struct arena *arena;
-    enum err err; /* the first one */
+    enum err err; /* the first error */
 };
 
 static void paypay_read_refuse(struct paypay_read_reader *r, enum err e)
@@ -42,7 +44,7 @@ static struct str paypay_read_keep(struct paypay_read_reader *r, struct str s)
     return copy;
 }
 
-/* What is shown, logged and sent in paths; empty where it is not fit for that. */
+/* For texts that are shown, logged or sent in paths; empty where a character is not printable. */
 static struct str paypay_read_printable(struct paypay_read_reader *r, const cJSON *object,
                                         const char *name, size_t most)
 {
@@ -54,7 +56,7 @@ static struct str paypay_read_printable(struct paypay_read_reader *r, const cJSO
     return s.n <= most ? paypay_read_keep(r, s) : (struct str){ 0 };
 }
 
-/* A number with a fraction, an exponent or too many digits keeps its text, and is none of ours. */
+/* False for a number with a fraction, an exponent or too many digits. */
 static bool paypay_read_whole(const cJSON *item, int64_t most, int64_t *ret)
 {
     if (!cJSON_IsNumber(item) || item->valuestring || item->valuedouble < 0 ||
@@ -96,7 +98,7 @@ static int64_t read_money(struct paypay_read_reader *r, const cJSON *object, cha
     return amount;
 }
 
-/* --- whose it is --- */
+/* --- ids --- */
 
 static struct str uuid_copy(struct paypay_read_reader *r, struct uuid id)
 {
@@ -119,8 +121,8 @@ static void read_names(struct paypay_read_reader *r, const cJSON *data, struct f
 
 /* --- refunds --- */
 
-/* CREATED is a success: PayPay takes the money back by itself. REFUND_FAILED is never the end, a
- * batch repeats it until it is done. */
+/* CREATED is a success: PayPay collects the money by itself. REFUND_FAILED is not final: a batch at
+ * PayPay repeats the refund until it is done. */
 static const struct {
     const char *word;
     enum refund_status status;
@@ -182,7 +184,7 @@ static const struct {
     [PAYPAY_REAUTHORIZING] = { "REAUTHORIZING", INTENT_AUTHORIZED },
     [PAYPAY_COMPLETED] = { "COMPLETED", INTENT_SUCCEEDED },
     [PAYPAY_REFUNDED] = { "REFUNDED", INTENT_SUCCEEDED },
-    [PAYPAY_FAILED] = { "FAILED", INTENT_CANCELED }, /* and nobody can try it again */
+    [PAYPAY_FAILED] = { "FAILED", INTENT_CANCELED }, /* final: it cannot be tried again */
     [PAYPAY_CANCELED] = { "CANCELED", INTENT_CANCELED },
     [PAYPAY_EXPIRED] = { "EXPIRED", INTENT_CANCELED },
 };
@@ -208,7 +210,7 @@ static void read_status(struct paypay_read_reader *r, const cJSON *data, struct 
         p->fact.cancel_reason = S("canceled");
 }
 
-/* A capture is done, or its customer has to agree first. */
+/* A capture is done, or the customer has to agree to it first. */
 static void read_captures(struct paypay_read_reader *r, const cJSON *data,
                           const struct paypay_wanted *w, struct paypay_payment *p)
 {
@@ -252,8 +254,8 @@ static void find_refund(struct paypay_read_reader *r, const cJSON *data,
     }
 }
 
-/* Ours and those of PayPay's own pages. It is only compared: one that cannot be read leaves the sum
- * untold, and never stands in the way of what the payment itself says. */
+/* Sums our refunds and those made on PayPay's own pages. The sum is only compared: with an
+ * unreadable refund it stays unset, and the payment is read all the same. */
 static void sum_refunds(const cJSON *data, struct paypay_payment *p)
 {
     int64_t sum = 0, amount;
@@ -276,7 +278,7 @@ static void sum_refunds(const cJSON *data, struct paypay_payment *p)
     p->fact.charge_refunded = sum || p->status != PAYPAY_REFUNDED ? sum : p->fact.received;
 }
 
-/* Without captures it was taken at once, and whole. What was never taken is not received. */
+/* Without captures the whole amount was captured at once. Only captured money is received. */
 static void settle_received(struct paypay_payment *p)
 {
     if (p->fact.state != INTENT_SUCCEEDED)
@@ -314,7 +316,7 @@ enum err paypay_read_payment(struct arena *a, const cJSON *data, const struct pa
 
 /* --- codes --- */
 
-/* Kept with the payment: only by it can a code be taken back. */
+/* Stored with the payment, since a code can only be deleted by its codeId. */
 static struct str details_of(struct paypay_read_reader *r, const cJSON *data)
 {
     struct str id = paypay_read_printable(r, data, "codeId", LIMIT_GATEWAY_ID), copy;
@@ -345,7 +347,7 @@ enum err paypay_read_code(struct arena *a, const cJSON *data, struct fact *ret_f
     f.action_expires_ms = paypay_time_ms(paypay_read_member(data, "expiryDate"));
     f.action_details = details_of(&r, data);
     if (!f.action_url.n)
-        paypay_read_refuse(&r, ERR_VALIDATION); /* nobody could pay it */
+        paypay_read_refuse(&r, ERR_VALIDATION); /* without its address it cannot be paid */
     if (!r.err)
         *ret_fact = f;
     return r.err;

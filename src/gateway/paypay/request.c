@@ -1,3 +1,5 @@
+/* request.c - path and body of each step, made from the call and the step alone, so that a repeat
+ * after a crash names the same ids. */
 #include "gateway/paypay/request.h"
 
 #include "base/buf.h"
@@ -79,7 +81,7 @@ static void put_description(struct buf *b, const struct gateway_call *c, struct 
         put_text(b, "orderDescription", utf8_cut_chars(s, DESCRIPTION_CHARS));
 }
 
-/* Who looks at PayPay's own lists finds us by it. */
+/* Identifies our payments in PayPay's own lists. */
 static void put_metadata(struct buf *b, const struct gateway_call *c)
 {
     bool is_booking = c->context == CONTEXT_BOOKING;

@@ -11,7 +11,7 @@ enum paypay_step {
     STEP_PAY,  /* by the customer's authorization, without the customer */
     STEP_CAPTURE,
     STEP_REVERT, /* an authorization */
-    STEP_DELETE, /* a code that nobody has paid, by PayPay's id */
+    STEP_DELETE, /* an unpaid code, by PayPay's id */
     STEP_CANCEL, /* a payment, by our id */
     STEP_REFUND,
     STEP_LOOK_CODE,    /* the payment of a code */
@@ -37,10 +37,10 @@ struct paypay_request {
 bool paypay_moves_nothing(enum paypay_step step); /* a GET, which may be sent at any time */
 bool paypay_takes(struct money m);                /* whole yen, up to eleven digits */
 
-/* Writes to `a`, which may be released behind the request. */
+/* Writes to `a`, which may be released after the request. */
 enum err paypay_request_make(struct arena *a, const struct gateway_call *c,
                              const struct paypay_ask *ask, struct paypay_request *ret_request);
 
-/* What a capture and a refund of this call are called. */
+/* The ids of this call's capture and refund. */
 struct paypay_id paypay_capture_of(const struct gateway_call *c);
 struct paypay_id paypay_refund_of_call(const struct gateway_call *c);

@@ -1,5 +1,5 @@
-/* run.h - one ask under way: paypay.c sends its steps, flow.c says which comes next,
- * lookup.c what a look at the payment means. Only paypay*.c include this. */
+/* run.h - one ask under way: paypay.c sends its steps, flow.c decides the next step, and lookup.c
+ * interprets the state of the payment. Only files of this folder include it. */
 #pragma once
 
 #include "gateway/paypay/answer.h"
@@ -30,7 +30,7 @@ struct paypay_run {
     bool maybe;    /* something of it may have had its effect */
     bool accepted; /* PayPay will do it */
     bool not_so;   /* PayPay would not: code and message say why */
-    bool unpaid;   /* of the code, told by PayPay */
+    bool unpaid;   /* PayPay says that the code is not paid */
     bool deleted;  /* the code, or it was paid just then: it is not tried twice */
     bool gone;     /* the code had ended by itself before it could be deleted */
     bool starting; /* within gateway_call() */

@@ -1,4 +1,4 @@
-/* sign.h - who we are, on each request to PayPay:
+/* sign.h - the authentication of each request to PayPay:
  *
  *   Authorization: hmac OPA-Auth:<key>:<mac>:<nonce>:<epoch>:<hash of the body>
  *

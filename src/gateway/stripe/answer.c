@@ -1,4 +1,4 @@
-/* answer.c - one HTTP answer, judged.
+/* answer.c - what one HTTP answer means.
  *
  *   2xx                    OK with the fact; DECLINED where an authorisation was declined
  *   402                    DECLINED
@@ -10,13 +10,13 @@
  *   5xx, 424, 408          again; UNCERTAIN
  *   anything unreadable    UNCERTAIN
  *
- * A key's first answer is repeated for every later request with it, so a 2xx, 400 or 402 is the
- * truth about the earlier tries too. An answer without Stripe's error object may come from
- * something that stands in between, and proves nothing.
+ * Stripe repeats the first answer of a key for every later request with it, so a 2xx, 400 or 402
+ * also tells the result of the earlier tries. An error without Stripe's error object may come from a
+ * proxy, and proves nothing.
  *
- * A GET moves nothing: what is no answer to it is RETRY_LATER, and only resource_missing or the end
- * of the list is ABSENT. A session that cannot be expired does not say in its refusal what it is,
- * so it is looked at. */
+ * A GET moves nothing, so a failed GET is RETRY_LATER. Only resource_missing or the end of the list
+ * is ABSENT. The error for a session that cannot be expired does not name the session's state, so
+ * the session is fetched. */
 #include "gateway/stripe/answer.h"
 
 #include "base/json/json.h"
@@ -31,14 +31,14 @@
 static const struct stripe_verdict uncertain = { .answer = GATEWAY_UNCERTAIN, .maybe = true };
 static const struct stripe_verdict retry_later = { .answer = GATEWAY_RETRY_LATER };
 
-/* --- words --- */
+/* --- codes and messages --- */
 
 static struct str stripe_answer_field(const cJSON *object, const char *name)
 {
     return str_of(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name)));
 }
 
-/* Its code, else its type, else the status. */
+/* Sets error_code to the error's code, else to its type, else to the status. */
 static void say_error(struct gateway_call *c, const cJSON *error, int status)
 {
     struct str code = stripe_answer_field(error, "code");
@@ -57,7 +57,7 @@ static struct stripe_verdict stripe_answer_unreadable(struct gateway_call *c, co
     return uncertain;
 }
 
-/* --- what was done --- */
+/* --- success --- */
 
 static bool is_uuid(struct str text, struct uuid wanted)
 {
@@ -66,7 +66,7 @@ static bool is_uuid(struct str text, struct uuid wanted)
     return uuid_parse(text, &id) && uuid_eq(id, wanted);
 }
 
-/* The object is the one we asked about. Anything else is a fault that no guess may paper over. */
+/* True if the object is the one we asked about. Any other object makes the answer UNCERTAIN. */
 static bool stripe_answer_belongs(const struct gateway_call *c, const struct fact *f)
 {
     switch (c->ask) {
@@ -85,8 +85,8 @@ static bool stripe_answer_belongs(const struct gateway_call *c, const struct fac
     abort();
 }
 
-/* In the currency that we asked with: another one is no answer to it, whatever else it says. What
- * is true is asked for, as behind any answer that was garbled on its way. */
+/* True if the object has the currency of our request. Otherwise the answer is UNCERTAIN, and the
+ * gateway is queried for the object. */
 static bool is_our_money(const struct gateway_call *c)
 {
     const struct fact *f = &c->fact;
@@ -108,7 +108,7 @@ static const enum fact_kind wanted_kinds[GATEWAY_ASKS] = {
     [GATEWAY_CHECKOUT] = FACT_SESSION, [GATEWAY_EXPIRE] = FACT_SESSION,
 };
 
-/* What the object says, where it is the right one. */
+/* The verdict of an object that is the one we asked about. */
 static struct stripe_verdict judge_fact(struct gateway_call *c)
 {
     const struct fact *f = &c->fact;
@@ -157,7 +157,7 @@ static const cJSON *find_ours(const struct gateway_call *c, const cJSON *list)
     return NULL;
 }
 
-/* Each as if the page were its own. What cannot be read of one is not known of it alone. */
+/* Searches the page for each wanted call. An unreadable object affects only its own call. */
 static void find_sought(struct gateway_call *reading, const cJSON *list)
 {
     struct uuid id;
@@ -203,7 +203,7 @@ static struct stripe_verdict judge_page(struct gateway_call *c, const cJSON *pag
     return v.more.n ? v : stripe_answer_unreadable(c, "the list does not say how it goes on");
 }
 
-/* --- what was not done --- */
+/* --- errors --- */
 
 static struct str stripe_answer_copy(struct gateway_call *c, const cJSON *object, const char *name)
 {
@@ -212,7 +212,7 @@ static struct str stripe_answer_copy(struct gateway_call *c, const cJSON *object
     return s.p ? s : (struct str){ 0 };
 }
 
-/* The intent within an error: true where it can be read and is ours. */
+/* Reads the intent within an error. True: it is readable and ours. */
 static bool read_inner(struct gateway_call *c, const cJSON *error)
 {
     const cJSON *intent = cJSON_GetObjectItemCaseSensitive(error, "payment_intent");
@@ -304,19 +304,19 @@ static struct stripe_verdict judge_error(struct gateway_call *c, int status, con
         if (status >= 400 && status < 500)
             return judge_refusal(c, error);
         if (status < 500)
-            return uncertain; /* a redirect, say: nobody that we know answers so */
+            return uncertain; /* Stripe sends no redirects and the like */
     }
     return (struct stripe_verdict){ GATEWAY_UNCERTAIN, .again = true, .maybe = true };
 }
 
-/* --- all together --- */
+/* --- the verdict --- */
 
 bool stripe_moves_nothing(const struct call *http)
 {
     return str_eq(http->method, S("GET"));
 }
 
-/* Stripe's own word on it wins; only what it declined is never tried again. */
+/* Stripe-Should-Retry decides, except that a decline is never tried again. */
 static struct stripe_verdict stripe_answer_heed(const struct call *http, struct stripe_verdict v)
 {
     struct str word = call_header(http, S("Stripe-Should-Retry"));

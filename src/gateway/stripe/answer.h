@@ -1,15 +1,15 @@
-/* answer.h - what the end of one HTTP request means. Pure: it reads, and writes only to the
- * call: fact, error_code, error_message. */
+/* answer.h - what the result of one HTTP request means. It writes only to the call: fact,
+ * error_code, error_message. */
 #pragma once
 
 #include "gateway/port.h"
 #include "gateway/tries.h"
 
 struct stripe_verdict {
-    enum gateway_answer answer; /* where no further try follows */
+    enum gateway_answer answer; /* if no further try follows */
     bool again;                 /* another try may end better */
-    bool maybe;                 /* this one may have had its effect, though it was not told */
-    bool look;                  /* it will not be done; what the session is now tells a GET */
+    bool maybe;                 /* this try may have had its effect */
+    bool look;                  /* it was refused; a GET shows the state of the session */
     struct str more;            /* a list: what is looked for may stand behind this id */
 };
 

@@ -1,4 +1,4 @@
-/* events.h - Stripe's list of events: what its webhooks would have said, for 30 days. */
+/* events.h - Stripe's list of events, which has the content of its webhooks for 30 days. */
 #pragma once
 
 #include "gateway/stripe/list.h"
@@ -9,7 +9,7 @@
  * NULL: no memory. */
 struct str stripe_events_path(struct arena *a, int64_t from_ms, int64_t until_ms);
 
-/* Who an event of a page is. Texts point into it. False: it has no sane id or type. */
+/* Id and type of an event of a page. Texts point into the page. False: id or type is not valid. */
 struct stripe_listed_event {
     struct str body, id, type;
 };

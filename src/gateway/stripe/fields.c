@@ -1,3 +1,4 @@
+/* fields.c - finds the fields of fields.h in a tree or in a body, and reads single values. */
 #include "gateway/stripe/fields.h"
 
 #include "base/limits.h"
@@ -22,7 +23,7 @@ void fields_fail(struct stripe_fields *f, enum err e)
         f->err = e;
 }
 
-/* --- out of a body --- */
+/* --- from a body --- */
 
 enum err fields_of_event(struct stripe_fields *f, struct arena *a, struct str body,
                          struct json_fault *ret_fault)
@@ -33,7 +34,7 @@ enum err fields_of_event(struct stripe_fields *f, struct arena *a, struct str bo
     return json_pick(body, event_paths, AT_FIELDS, f->v, ret_fault);
 }
 
-/* --- out of a tree --- */
+/* --- from a tree --- */
 
 static const cJSON *stripe_fields_walk(const cJSON *item, const char *path)
 {
@@ -50,7 +51,7 @@ static const cJSON *stripe_fields_walk(const cJSON *item, const char *path)
     return item;
 }
 
-/* As it was written; what a double cannot hold exactly and was not kept as text is no number. */
+/* The number as it was written. Empty: a double cannot hold it, and its text was not kept. */
 static struct str number_text(struct arena *a, const cJSON *item)
 {
     char digits[32] = "";
@@ -89,7 +90,7 @@ enum err fields_of_object(struct stripe_fields *f, struct arena *a, const cJSON 
     return OK;
 }
 
-/* The body was scanned, so nothing but memory can be missing. */
+/* The body was scanned before, so parsing fails only without memory. */
 const cJSON *field_tree(struct stripe_fields *f, int at, cJSON **owned)
 {
     *owned = NULL;
@@ -152,7 +153,7 @@ struct str field_text(struct stripe_fields *f, int at)
     return s;
 }
 
-/* What is shown, logged, and sent in headers and URLs. */
+/* For texts that are shown, logged, or sent in headers and URLs. */
 static struct str stripe_fields_printable(struct str s, size_t most)
 {
     for (size_t i = 0; i < s.n; i++)

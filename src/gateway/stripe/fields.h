@@ -93,7 +93,7 @@ enum err fields_of_event(struct stripe_fields *f, struct arena *a, struct str bo
 /* Texts are copied to the arena. NO_MEMORY is the only failure. */
 enum err fields_of_object(struct stripe_fields *f, struct arena *a, const cJSON *object);
 
-void fields_fail(struct stripe_fields *f, enum err e); /* the first one stays */
+void fields_fail(struct stripe_fields *f, enum err e); /* keeps the first error */
 
 bool field_is_absent(const struct stripe_fields *f, int at); /* or null */
 bool field_is_true(const struct stripe_fields *f, int at);
@@ -107,9 +107,9 @@ struct str field_id(struct stripe_fields *f,
                     int at); /* 1 to 255 printable characters, else empty */
 struct str field_word(struct stripe_fields *f, int at); /* cut to 255 bytes */
 struct str field_url(struct stripe_fields *f, int at);  /* printable and not too long, else empty */
-/* Either the id, or of the object that stands in its place. */
+/* The id, or the id of the expanded object in its place. */
 struct str field_ref(struct stripe_fields *f, int at, int at_id);
 
-/* The value as a tree, for the few that are not looked into by path. The caller frees *owned. NULL:
- * it is not there, or (told by f->err) there is no memory. */
+/* The value as a tree, for the few fields that are not read by path. The caller frees *owned. NULL:
+ * it is absent, or there is no memory (f->err). */
 const cJSON *field_tree(struct stripe_fields *f, int at, cJSON **owned);

@@ -6,7 +6,7 @@
 #include "base/uuid.h"
 
 void form_escape(struct buf *b, struct str text);
-/* name=value, behind an & where something stands already. The name is ours and is not escaped. */
+/* Adds name=value, after an & if the buffer is not empty. The name is ours and is not escaped. */
 void form_add(struct buf *b, const char *name, struct str value);
 void form_int(struct buf *b, const char *name, int64_t value);
 void form_uuid(struct buf *b, const char *name, struct uuid value);
@@ -14,6 +14,6 @@ void form_uuid(struct buf *b, const char *name, struct uuid value);
 void form_add_in(struct buf *b, const char *group, const char *name, struct str value);
 void form_uuid_in(struct buf *b, const char *group, const char *name, struct uuid value);
 
-/* At most so many characters, never half of one. */
+/* Cuts the text to at most `chars` characters. */
 struct str utf8_cut_chars(struct str text, size_t chars);
 struct str utf8_cut_bytes(struct str text, size_t bytes);

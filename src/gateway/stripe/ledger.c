@@ -46,11 +46,12 @@ static enum err read_refunded(struct arena *a, const cJSON *intent, int64_t *ret
     if (!cJSON_IsObject(charge))
         return OK; /* nothing was paid yet */
     e = stripe_read_object(a, charge, &f);
-    if (!e && f.kind != FACT_CHARGE)
-        e = ERR_VALIDATION;
-    if (!e)
-        *ret = f.charge_refunded;
-    return e;
+    if (e)
+        return e;
+    if (f.kind != FACT_CHARGE)
+        return ERR_VALIDATION;
+    *ret = f.charge_refunded;
+    return OK;
 }
 
 static struct str id_of(struct arena *a, const cJSON *object)
@@ -70,9 +71,11 @@ enum err stripe_listed_intent(struct arena *a, struct str item, struct stripe_li
         return e;
     ret->id = id_of(a, tree);
     e = stripe_read_object(a, tree, &ret->fact);
-    if (!e && ret->fact.kind != FACT_INTENT)
-        e = ERR_VALIDATION;
-    return e ? e : read_refunded(a, tree, &ret->refunded);
+    if (e)
+        return e;
+    if (ret->fact.kind != FACT_INTENT)
+        return ERR_VALIDATION;
+    return read_refunded(a, tree, &ret->refunded);
 }
 
 enum err stripe_listed_refund(struct arena *a, struct str item, struct fact *ret)
@@ -80,7 +83,10 @@ enum err stripe_listed_refund(struct arena *a, struct str item, struct fact *ret
     CLEANUP(json_freep) cJSON *tree = NULL;
     enum err e = json_parse(item, &tree, NULL);
 
-    if (!e)
-        e = stripe_read_object(a, tree, ret);
-    return !e && ret->kind != FACT_REFUND ? ERR_VALIDATION : e;
+    if (e)
+        return e;
+    e = stripe_read_object(a, tree, ret);
+    if (e)
+        return e;
+    return ret->kind == FACT_REFUND ? OK : ERR_VALIDATION;
 }

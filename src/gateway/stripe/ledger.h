@@ -1,5 +1,5 @@
-/* ledger.h - what Stripe's own books say: its payment intents of a time with their charges,
- * and the refunds of one of them. For reconciliation (E11). */
+/* ledger.h - Stripe's own ledger: the payment intents of a period with their charges, and the
+ * refunds of one intent. For reconciliation (E11). */
 #pragma once
 
 #include "domain/payment.h"

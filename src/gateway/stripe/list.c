@@ -1,3 +1,5 @@
+/* list.c - reads one page of a list. Objects are cut out of the answer's text, so that each is kept
+ * byte for byte. A page is retried with fewer objects where the answer was too large. */
 #include "gateway/stripe/list.h"
 
 #include "base/json/json.h"
@@ -23,8 +25,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The object at the start of *list, which stands behind it afterwards. The text was scanned:
- * brackets and quotes are as they must be. Empty: there is none. */
+/* Cuts the first object off *list. The text was scanned before, so its brackets and quotes match.
+ * Empty: there is none. */
 static struct str next_object(struct str *list)
 {
     size_t i = 0, begins, depth = 0;
@@ -61,7 +63,7 @@ static enum err stripe_list_refuse(struct stripe_page *p, const char *why)
     return ERR_VALIDATION;
 }
 
-/* Of its last object, which is where the next page begins. */
+/* The id of the page's last object, after which the next page begins. */
 static enum err read_last_id(struct stripe_page *p)
 {
     static const char *const paths[] = { "id" };
@@ -125,7 +127,7 @@ static void stripe_list_finish(struct stripe_page *p, enum err e)
 
 static void stripe_list_ask(struct stripe_page *p);
 
-/* Too many fields, or too long: fewer objects may fit. */
+/* The answer has too many fields, or is too long: fewer objects may fit. */
 static bool try_smaller(struct stripe_page *p)
 {
     if (p->limit == LIMIT_LIST_PAGE_LEAST)
@@ -143,8 +145,8 @@ static struct str error_field(const cJSON *tree, const char *name)
     return str_of(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(error, name)));
 }
 
-/* `after` is the only thing of ours that such a list could miss. Of a wrong key nothing is
- * repeated: Stripe's words have a part of it. */
+/* resource_missing can only be about `after`. Stripe's message about a wrong key is not kept, since
+ * it has a part of the key. */
 static enum err judge_refusal(struct stripe_page *p)
 {
     CLEANUP(json_freep) cJSON *tree = NULL;

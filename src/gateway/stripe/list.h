@@ -1,9 +1,9 @@
-/* list.h - Stripe's lists, page by page, with the very bytes of each object. Nothing is
- * asked for here that moves money, so a page may be read at any time and as often as one likes.
+/* list.h - Stripe's lists, page by page, with the original bytes of each object. Nothing here moves
+ * money, so a page may be read at any time and any number of times.
  *
- *   (1) A page is whole or an error: HTML, half a JSON, another shape, a redirect, an answer that
- * is too long or too late tell nothing, and nothing is to be done with them. (2) The newest come
- * first; `last_id` of a page is `after` of the next. */
+ *   (1) A page is whole or an error: HTML, incomplete JSON, another shape, a redirect, or an answer
+ *       that is too long or too late proves nothing and changes nothing.
+ *   (2) The newest objects come first; `last_id` of a page is `after` of the next. */
 #pragma once
 
 #include "base/arena.h"
@@ -17,7 +17,7 @@ struct stripe_lister;
 struct stripe_lister_options {
     struct env *env;
     struct client *client; /* borrowed */
-    struct str base;       /* as of stripe_options */
+    struct str base;       /* as in stripe_options */
     struct str secret_key;
 };
 
@@ -28,7 +28,7 @@ void stripe_lister_free(struct stripe_lister *l); /* NULL is fine */
 struct stripe_page {
     /* in: all of it lives until done */
     struct str path;     /* "/v1/events?created[gte]=5", with its question mark */
-    struct str after;    /* the last id of the page before; empty: the first page */
+    struct str after;    /* the last id of the previous page; empty: the first page */
     struct arena *arena; /* room for an answer, LIMIT_GATEWAY_ANSWER, at least twice */
     struct executor *executor;
     void (*done)(
@@ -52,5 +52,5 @@ struct stripe_page {
 
 void stripe_page_read(struct stripe_lister *l, struct stripe_page *p);
 
-/* Only the text of an answer: VALIDATION with `why`, or the page's out fields. */
+/* Parses the text of an answer. VALIDATION with `why`, or sets the page's out fields. */
 enum err stripe_page_parse(struct stripe_page *p, struct str text);

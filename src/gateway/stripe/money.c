@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-/* wire = minor * grow / shrink, and a multiple of step. All others: the same number. */
-static const struct odd {
+/* wire = minor * grow / shrink, and a multiple of step. For all other currencies wire = minor. */
+static const struct stripe_unit {
     char code[4];
     int grow, shrink, step;
     bool refused;
-} odds[] = {
+} stripe_units[] = {
     { "MGA", 1, 100, 1, false }, /* Stripe counts whole ariary */
     { "ISK", 100, 1, 1, false }, /* Stripe has two digits, always 00 */
     { "BHD", 1, 1, 10, false },  /* three digits, of which the last is 0 */
@@ -18,11 +18,11 @@ static const struct odd {
     { "LYD", 1, 1, 1, true },
 };
 
-static const struct odd *stripe_money_find(const char currency[4])
+static const struct stripe_unit *stripe_money_find(const char currency[4])
 {
-    for (size_t i = 0; i < COUNT(odds); i++)
-        if (memcmp(odds[i].code, currency, 3) == 0)
-            return &odds[i];
+    for (size_t i = 0; i < COUNT(stripe_units); i++)
+        if (memcmp(stripe_units[i].code, currency, 3) == 0)
+            return &stripe_units[i];
     return NULL;
 }
 
@@ -38,7 +38,7 @@ static bool stripe_money_scale(int64_t n, int grow, int shrink, int64_t *ret)
 
 bool stripe_amount_out(struct money m, int64_t *ret_wire)
 {
-    const struct odd *o = stripe_money_find(m.currency);
+    const struct stripe_unit *o = stripe_money_find(m.currency);
     int64_t wire = m.minor;
 
     if (o &&
@@ -48,11 +48,11 @@ bool stripe_amount_out(struct money m, int64_t *ret_wire)
     return true;
 }
 
-/* Refused currencies are passed on as they are: we never ask for them, so they are others' money
- * and only have to be recognised as such. */
+/* Amounts in rejected currencies are passed on unchanged. We never charge them, so they only have to
+ * be recognized as not ours. */
 bool stripe_amount_in(int64_t wire, const char currency[4], int64_t *ret_minor)
 {
-    const struct odd *o = stripe_money_find(currency);
+    const struct stripe_unit *o = stripe_money_find(currency);
 
     if (o)
         return stripe_money_scale(wire, o->shrink, o->grow, ret_minor);

@@ -48,7 +48,7 @@ static void read_currency(struct stripe_read_reader *r, struct fact *f)
         stripe_read_refuse(r);
 }
 
-/* In our units; 0 where it is left out. */
+/* The amount in our units; 0: absent. */
 static int64_t stripe_read_amount(struct stripe_read_reader *r, int at, const char currency[4])
 {
     int64_t wire, minor = 0;
@@ -69,7 +69,7 @@ static void read_money(struct stripe_read_reader *r, struct fact *f)
 
 /* --- the intent --- */
 
-/* D7. What the customer's browser still has to confirm is an action without a state of its own. */
+/* confirm: the customer's browser has to confirm. That is an action, but no state of its own (D7). */
 static const struct {
     const char *word;
     enum intent_state state;
@@ -84,7 +84,7 @@ static const struct {
     { "canceled", INTENT_CANCELED, false },
 };
 
-/* The method that failed says it; only where that is not told, all that were allowed. */
+/* Decided by the method that failed; if it is not named, by the allowed methods. */
 static bool was_konbini(struct stripe_read_reader *r)
 {
     CLEANUP(json_freep) cJSON *owned = NULL;
@@ -101,7 +101,7 @@ static bool was_konbini(struct stripe_read_reader *r)
     return found;
 }
 
-/* Stripe has no word of its own for a slip that nobody paid in time; 003 has. */
+/* Stripe has no failure code for a konbini slip that was not paid in time; document 003 has one. */
 static void read_failure(struct stripe_read_reader *r, struct fact *f)
 {
     f->failure_code = field_word(r->f, AT_FAILURE_CODE);
@@ -130,7 +130,7 @@ static void read_state(struct stripe_read_reader *r, struct fact *f)
         f->action_type = S("confirm"); /* behind a decline too: with another card (D11) */
     if (failed && str_eq(word, S("requires_payment_method")))
         f->state = INTENT_DECLINED;
-    /* A failure of an earlier try is history once the intent goes on. */
+    /* The failure of an earlier try is dropped once the intent has continued. */
     if (failed && (f->state == INTENT_DECLINED || f->state == INTENT_CANCELED))
         read_failure(r, f);
 }
@@ -147,7 +147,7 @@ static void read_action(struct stripe_read_reader *r, struct fact *f)
         f->client_secret = field_id(r->f, AT_CLIENT_SECRET);
 }
 
-/* Each chain has its own entry on the slip, but the customer has one number for all of them. */
+/* Each chain of stores has an entry, but the customer's number is the same in all of them. */
 static struct str number_on_slip(struct stripe_read_reader *r)
 {
     CLEANUP(json_freep) cJSON *owned = NULL;
@@ -171,8 +171,7 @@ static struct str number_on_slip(struct stripe_read_reader *r)
     return number;
 }
 
-/* Only while it can be paid, or where it was: the slip of a try that failed is nobody's any more.
- */
+/* Read only while the slip can be paid, or was paid: the slip of a failed try is of no use. */
 static void read_konbini(struct stripe_read_reader *r, struct fact *f)
 {
     if (f->state != INTENT_ACTION && f->state != INTENT_SUCCEEDED)
@@ -188,8 +187,8 @@ static void read_konbini(struct stripe_read_reader *r, struct fact *f)
 
 /* --- the charge, alone or within its intent --- */
 
-/* Only where Stripe settles in the charge's own currency: another one's fee would be compared with
- * our amounts. */
+/* Read only where Stripe settles in the charge's currency, since fees are compared with our
+ * amounts. */
 static void read_fee(struct stripe_read_reader *r, struct fact *f)
 {
     int64_t fee, net;
@@ -215,7 +214,7 @@ static void read_charge_details(struct stripe_read_reader *r, struct fact *f)
     f->balance_transaction = field_ref(r->f, AT_BALANCE, AT_BALANCE_ID);
     f->receipt_url = field_url(r->f, AT_RECEIPT);
     if (store.n)
-        f->konbini_store = store; /* where it was paid, whatever was planned */
+        f->konbini_store = store; /* the store in which it was paid */
     read_fee(r, f);
 }
 
@@ -256,7 +255,7 @@ static void read_charge(struct stripe_read_reader *r, struct fact *f)
     read_charge_details(r, f);
     if (!f->charge_id.n)
         stripe_read_refuse(r);
-    /* A slip or a debit that is still under way says captured, too. */
+    /* A slip or a debit that is still pending has captured set, too. */
     f->captured =
         field_is_true(r->f, AT_CAPTURED) && !str_eq(field_text(r->f, AT_STATUS), S("pending"));
     if (f->captured && !field_is_absent(r->f, AT_AMOUNT_CAPTURED))
@@ -296,8 +295,8 @@ static void read_refund(struct stripe_read_reader *r, struct fact *f)
 
 /* --- the dispute --- */
 
-/* New words for a dispute's status come every year, and nothing but its end turns on them: all are
- * passed on. */
+/* Stripe adds new statuses of disputes every year. Only the final ones matter, so all are passed
+ * on. */
 static void read_dispute(struct stripe_read_reader *r, struct fact *f)
 {
     static const char *const ends[] = { "won", "lost", "warning_closed", "prevented" };
@@ -317,7 +316,7 @@ static void read_dispute(struct stripe_read_reader *r, struct fact *f)
 
 /* --- the Checkout Session --- */
 
-/* Sessions of old API versions have no status; what happened to them tells it. */
+/* Sessions of old API versions have no status, so the event's type decides it. */
 static const struct {
     const char *word, *type;
     enum session_status status;
@@ -345,7 +344,7 @@ static void read_session_status(struct stripe_read_reader *r, struct fact *f)
     stripe_read_refuse(r);
 }
 
-/* E1: identifiers, never money. */
+/* Only identifiers are read from a session, never money (E1). */
 static void read_session(struct stripe_read_reader *r, struct fact *f)
 {
     f->session_id = field_id(r->f, AT_ID);
@@ -358,7 +357,7 @@ static void read_session(struct stripe_read_reader *r, struct fact *f)
     f->customer_id = field_ref(r->f, AT_CUSTOMER, AT_CUSTOMER_ID);
 }
 
-/* --- any of them --- */
+/* --- any object --- */
 
 static const struct stripe_read_kind {
     const char *object;
@@ -393,8 +392,8 @@ static struct str intent_of(struct stripe_fields *f, const struct stripe_read_ki
     return field_ref(f, AT_INTENT, AT_INTENT_ID);
 }
 
-/* D18. A session's reference can be set by anybody who follows a payment link; its metadata only by
- * whoever made it. Where both look like ours, they name the same payment, or it is not ours. */
+/* Anyone who follows a payment link can set a session's client_reference_id; only the session's
+ * creator sets its metadata. If both look like ours, they must name the same payment (D18). */
 static struct str payment_of(struct stripe_fields *f, const struct stripe_read_kind *kind)
 {
     struct str named = field_id(f, AT_PAYMENT_ID);

@@ -1,9 +1,8 @@
-/* read.h - Stripe's JSON into facts. The adapter reads answers with it, the webhook door
- * events. Strings, expanded objects and null are all taken where Stripe may send them.
+/* read.h - Stripe's JSON into facts. The adapter reads answers with it, the webhook
+ * endpoint events. Ids, expanded objects and null are accepted where Stripe may send them.
  *
- * A status that we do not know is VALIDATION: a guess could lose money. An object that leaves out
- * its currency or what it received gives a fact with an empty currency: it fits no payment (D10),
- * but whose it is can still be told. */
+ * An unknown status is VALIDATION: a guess could lose money. An object without currency or received
+ * amount gives a fact with an empty currency: it fits no payment (D10), but its payment is known. */
 #pragma once
 
 #include "base/arena.h"
@@ -17,7 +16,7 @@
 enum err stripe_read_object(struct arena *a, const cJSON *object, struct fact *ret_fact);
 
 /* What a webhook's body says about itself, and about a payment. Ids are printable, or empty where
- * the body does not name one that is. */
+ * the body has no valid one. */
 struct stripe_webhook {
     struct str id, type;
     int livemode; /* 0, 1, or -1: not said */

@@ -1,3 +1,5 @@
+/* request.c - path and form of each ask, made from the call's fields alone, so that a repeat after a
+ * crash sends the same bytes. */
 #include "gateway/stripe/request.h"
 
 #include "base/limits.h"
@@ -65,8 +67,8 @@ static void path_expire(struct buf *b, const struct gateway_call *c)
     buf_add(b, S("/expire"));
 }
 
-/* Both clocks may be off, and the last send may have been answered at the end of its budget. What
- * this window leaves out would be proven absent, and could be charged twice. */
+/* The window allows for wrong clocks, and for a last send that took its whole budget. An intent
+ * outside of the window would count as absent, and its payment could be charged twice. */
 static void path_fetch(struct buf *b, const struct gateway_call *c)
 {
     int64_t slack_ms = LIMIT_GATEWAY_BUDGET_MS + LIMIT_GATEWAY_SKEW_MS;
@@ -96,7 +98,7 @@ static void path_fetch_refund(struct buf *b, const struct gateway_call *c)
     form_int(b, "limit", LIMIT_GATEWAY_PAGE);
 }
 
-/* --- forms; false: the amount cannot be said --- */
+/* --- forms; false: the amount cannot be converted --- */
 
 static void add_currency(struct buf *b, const char *name, const char code[4])
 {
@@ -107,7 +109,7 @@ static void add_currency(struct buf *b, const char *name, const char code[4])
     form_add(b, name, (struct str){ lower, sizeof(lower) });
 }
 
-/* What an intent carries of ours, so that it is known again without its id (D18, C1). */
+/* Our ids in the intent's metadata, by which it is recognized without its own id (D18, C1). */
 static void add_metadata(struct buf *b, const char *group, const struct gateway_call *c)
 {
     bool is_booking = c->context == CONTEXT_BOOKING;
@@ -137,7 +139,7 @@ static bool captures_now(const struct gateway_call *c)
     return c->capture_now || is_konbini(c) || is_paypay(c);
 }
 
-/* Since 2026-09-30.endive payment_method_types is refused; this is what took its place. */
+/* Since 2026-09-30.endive payment_method_types is rejected; this replaces it. */
 static void add_method_type(struct buf *b, const struct gateway_call *c)
 {
     form_add(b, "allowed_payment_method_types[0]", c->method_type.n ? c->method_type : S("card"));
@@ -145,7 +147,7 @@ static void add_method_type(struct buf *b, const struct gateway_call *c)
         form_int(b, "payment_method_options[konbini][expires_after_days]", c->konbini_days);
 }
 
-/* Stripe wants to know who will come to the shop; the sandbox has only to be told somebody. */
+/* Stripe requires name and email of the customer; the sandbox takes any. */
 static void add_konbini_method(struct buf *b, const struct gateway_call *c)
 {
     form_add(b, "payment_method_data[type]", S("konbini"));
@@ -199,7 +201,7 @@ static bool add_item(struct buf *b, const struct gateway_call *c)
     return true;
 }
 
-/* A session makes its intent only when somebody pays: both carry our id. */
+/* A session creates its intent only when the customer pays, so both get our id. */
 static bool form_checkout(struct buf *b, const struct gateway_call *c)
 {
     form_add(b, "mode", S("payment"));
@@ -287,7 +289,7 @@ static const struct {
     [GATEWAY_EXPIRE] = { path_expire, form_empty },
 };
 
-/* The buffer's text in the arena; the buffer is gone. */
+/* Copies the buffer's text to the arena and releases the buffer. */
 static enum err stripe_request_keep(struct arena *a, struct buf *b, struct str *ret_text)
 {
     struct str kept = b->failed ? (struct str){ 0 } : arena_str(a, buf_str(b));

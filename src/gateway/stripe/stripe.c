@@ -7,8 +7,8 @@
  *
  *   (1) All tries send the same bytes with the same key; what differs is a GET: a list's next page,
  *       and the look at a session that would not be expired.
- *   (2) Once a try may have had its effect, RETRY_LATER is no answer any more: it is UNCERTAIN,
- *       unless a later try is told what became of it.
+ *   (2) Once a try may have had its effect, RETRY_LATER becomes UNCERTAIN, unless a later try gets
+ *       the result.
  *   (3) A try that took all its time is not repeated (P6); a broken connection once.
  *   (4) Between two steps nothing runs and no thread waits: a call is its run in the caller's
  *       arena. The client's thread writes only to the run's own scratch arena. */
@@ -41,10 +41,10 @@ struct stripe_run {
     struct call http;
     struct header headers[HEADERS_MAX];
     struct timer pause;
-    struct arena scratch; /* one answer at a time */
+    struct arena scratch; /* for one answer at a time */
     struct tries tries;
     int pages;
-    struct str after;             /* of a list: the last id of the page before */
+    struct str after;             /* of a list: the last id of the previous page */
     bool maybe;                   /* an earlier try may have had its effect */
     enum gateway_answer fallback; /* what the last try gave, should there be no time for another */
 };
@@ -98,9 +98,9 @@ static void on_pause_over(struct timer *t)
         begin_try(r);
 }
 
-/* --- one request more --- */
+/* --- the next request --- */
 
-/* What one ask has no room or time for is left to the next one, which goes on behind it. */
+/* Where pages or time are used up, the next call continues after the last id. */
 static void next_page(struct stripe_run *r, struct str after)
 {
     struct stripe_request request;
@@ -118,8 +118,8 @@ static void next_page(struct stripe_run *r, struct str after)
     begin_try(r);
 }
 
-/* The gateway does not know the place any more. That says nothing of what is looked for, which is
- * looked for from the beginning the next time. */
+/* The gateway no longer knows the id after which the page begins. That proves nothing: the next call
+ * reads the list from the beginning. */
 static bool lost_place(struct stripe_run *r, const struct call *http)
 {
     bool lost =
@@ -132,7 +132,7 @@ static bool lost_place(struct stripe_run *r, const struct call *http)
 
 static void send_as(struct stripe_run *r, const struct stripe_request *request);
 
-/* Asked again later, the key's saved refusal leads here again. */
+/* A later EXPIRE with the same key gets the stored refusal, and leads here again. */
 static void stripe_look(struct stripe_run *r)
 {
     struct stripe_request request;

@@ -2,13 +2,13 @@
  *
  *   client_call --inbox--> hosts (waiting) --turn--> transfer (under way) --executor_post--> done
  *
- * (1) A call stands in exactly one of the inbox, the waiting turns, the list of those under way; it
- *     goes back exactly once, with a result.
- * (2) Only the inbox is shared, under one mutex; all else belongs to the thread.
- * (3) It sleeps in epoll until a socket, a timeout of libcurl or the inbox wakes it: an idle client
- *     costs nothing. While calls wait for their turn it looks every SWEEP_MS for those too late.
- * (4) A mail is libcurl's until it has connected and logged in, then it talks (mail.h): its
- *     socket and its deadline are ours. */
+ * (1) A call is in exactly one of the inbox, the waiting turns and the list of calls under way. It
+ *     comes back exactly once, with a result.
+ * (2) Only the inbox is shared, under one mutex; everything else belongs to the thread.
+ * (3) The thread sleeps in epoll until a socket, a timeout of libcurl or the inbox wakes it: an idle
+ *     client costs nothing. While calls wait for their turn it checks their deadlines every SWEEP_MS.
+ * (4) libcurl connects a mail and logs in. Then its socket and deadline are ours, and we speak SMTP
+ *     (mail.h). */
 #include "http/client/client.h"
 
 #include "base/env.h"
@@ -42,15 +42,15 @@ struct client {
     bool stopping;                   /* under lock */
 
     CURLM *multi;
-    int64_t timer_us; /* when libcurl wants to be called; CLOCK_NEVER: not */
+    int64_t timer_us; /* when libcurl has to be called; CLOCK_NEVER: not set */
     struct hosts hosts;
     struct transfer *under_way;
-    struct mails mails;     /* those of them that are mails past the login */
+    struct mails mails;     /* mails in the dialogue */
     struct transfer *spare; /* cleared ones, for the next calls */
     int spares;
 };
 
-/* --- going back --- */
+/* --- returning calls --- */
 
 static void run_done(struct task *task)
 {
@@ -59,21 +59,21 @@ static void run_done(struct task *task)
     c->done(c);
 }
 
-static void go_home(struct call *c)
+static void call_return(struct call *c)
 {
     c->impl = NULL;
     c->back = (struct task){ .run = run_done };
     executor_post(c->executor, &c->back);
 }
 
-static void give_up(struct call *c, const char *why)
+static void call_not_sent(struct call *c, const char *why)
 {
     c->result = CALL_NOT_SENT;
     if (!c->why[0]) {
         snprintf(c->why, sizeof(c->why), "%s", why);
         c->ours = true;
     }
-    go_home(c);
+    call_return(c);
 }
 
 /* --- transfers --- */
@@ -133,7 +133,7 @@ static void client_finish(struct client *c, struct transfer *t, CURLcode code)
     unlink_transfer(c, t);
     hosts_done(&c->hosts, &t->turn);
     drop_transfer(c, t);
-    go_home(call);
+    call_return(call);
 }
 
 static int64_t timeout_of(const struct call *call)
@@ -161,7 +161,7 @@ static void client_start(struct client *c, struct transfer *t)
     }
     hosts_done(&c->hosts, &t->turn);
     drop_transfer(c, t);
-    give_up(call, why);
+    call_not_sent(call, why);
 }
 
 /* --- the inbox --- */
@@ -184,7 +184,7 @@ static void await_turn(struct client *c, struct call *call)
     struct transfer *t = take_transfer(c);
 
     if (!t) {
-        give_up(call, "needs more memory than there is");
+        call_not_sent(call, "needs more memory than there is");
         return;
     }
     t->turn = (struct turn){ .call = call,
@@ -192,7 +192,7 @@ static void await_turn(struct client *c, struct call *call)
     call->impl = t;
     if (!hosts_add(&c->hosts, &t->turn)) {
         drop_transfer(c, t);
-        give_up(call, "needs more memory than there is");
+        call_not_sent(call, "needs more memory than there is");
     }
 }
 
@@ -221,14 +221,14 @@ static void expire_turns(struct client *c, int64_t now_us, const char *why)
         struct call *call = turn->call;
 
         drop_transfer(c, CONTAINER_OF(turn, struct transfer, turn));
-        give_up(call, why);
+        call_not_sent(call, why);
         turn = next;
     }
 }
 
-/* --- mails that talk --- */
+/* --- mails in the SMTP dialogue --- */
 
-static void client_talk(struct client *c, struct transfer *t)
+static void mail_dialogue_continue(struct client *c, struct transfer *t)
 {
     if (mail_step(t))
         client_finish(c, t, CURLE_OK);
@@ -236,15 +236,15 @@ static void client_talk(struct client *c, struct transfer *t)
         mails_watch(&c->mails, t);
 }
 
-static void begin_talk(struct client *c, struct transfer *t)
+static void mail_dialogue_begin(struct client *c, struct transfer *t)
 {
     if (mails_add(&c->mails, t))
-        client_talk(c, t);
+        mail_dialogue_continue(c, t);
     else
         client_finish(c, t, CURLE_COULDNT_CONNECT);
 }
 
-static void expire_talks(struct client *c)
+static void mail_dialogue_expire(struct client *c)
 {
     int64_t now_us = clock_mono_us(&c->env->clock);
 
@@ -255,7 +255,7 @@ static void expire_talks(struct client *c)
     }
 }
 
-/* --- what libcurl has done --- */
+/* --- finished transfers of libcurl --- */
 
 static void finish_done(struct client *c)
 {
@@ -270,7 +270,7 @@ static void finish_done(struct client *c)
             continue;
         curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
         if (code == CURLE_OK && t->turn.call->mail_to.n)
-            begin_talk(c, t);
+            mail_dialogue_begin(c, t);
         else
             client_finish(c, t, code);
     }
@@ -294,7 +294,7 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void 
         e.events |= EPOLLOUT;
     if (epoll_ctl(c->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e) < 0)
         epoll_ctl(c->epoll, known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &e);
-    curl_multi_assign(c->multi, fd, c); /* any pointer: it only says "known" */
+    curl_multi_assign(c->multi, fd, c); /* any pointer marks the socket as known */
     return 0;
 }
 
@@ -343,7 +343,7 @@ static void run_event(struct client *c, const struct epoll_event *e)
         return;
     }
     if (mail) {
-        client_talk(c, mail);
+        mail_dialogue_continue(c, mail);
         return;
     }
     if (e->events & EPOLLIN)
@@ -355,8 +355,8 @@ static void run_event(struct client *c, const struct epoll_event *e)
     curl_multi_socket_action(c->multi, e->data.fd, mask, &running);
 }
 
-/* All that waits is NOT_SENT; what is under way is UNCERTAIN unless it never sent a byte. */
-static void end_all(struct client *c)
+/* Calls that wait are NOT_SENT. Calls under way are UNCERTAIN, unless they never sent a byte. */
+static void client_end_all(struct client *c)
 {
     expire_turns(c, INT64_MAX, "the client was stopped");
     while (c->under_way)
@@ -376,18 +376,18 @@ static void *client_run(void *ctx)
             run_event(c, &events[i]);
         run_timer(c);
         finish_done(c);
-        expire_talks(c);
+        mail_dialogue_expire(c);
         take_calls(c, &stopping);
         if (c->hosts.waiting)
             expire_turns(c, clock_mono_us(&c->env->clock), "it waited too long for its turn");
         if (!stopping)
             start_turns(c);
     }
-    end_all(c);
+    client_end_all(c);
     return NULL;
 }
 
-/* --- from outside --- */
+/* --- for users --- */
 
 static void wake_up(struct client *c)
 {
@@ -410,7 +410,7 @@ void client_call(struct client *c, struct call *call)
     call->ours = false;
     call->why[0] = '\0';
     pthread_mutex_lock(&c->lock);
-    assert(!c->stopping); /* who frees the client has stopped its callers */
+    assert(!c->stopping); /* its callers were stopped before client_free() */
     first = !c->inbox;
     if (first)
         c->inbox = call;
@@ -462,7 +462,7 @@ static bool client_prepare(struct client *c, const char *thread)
     return thread_start(&c->thread, thread ? thread : "egress", client_run, c);
 }
 
-/* NULL: not set. False: it is set, and of no use. */
+/* *ret_file NULL: not set. False: it is set and cannot be used. */
 static bool find_ca_file(const char **ret_file, struct why *why)
 {
     const char *file = getenv("SSL_CERT_FILE");

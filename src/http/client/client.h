@@ -41,7 +41,7 @@ struct call {
     struct header *answer_headers;
     size_t answer_header_count;
     struct str answer;
-    /* The other side had no part in the failure: stopped, no turn, no memory. Again later. */
+    /* The failure is ours: the client was stopped, there was no turn, or no memory. Try again later. */
     bool ours;
     bool refuses_us; /* a mail: ANSWERED 5xx, but it is about our settings; mended, it goes out */
     char why[128];   /* for the log; nothing secret */

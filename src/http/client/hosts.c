@@ -1,3 +1,5 @@
+/* hosts.c - a hash table of hosts with their waiting turns, and a round-robin list of the hosts that
+ * may start another call. */
 #include "http/client/hosts.h"
 
 #include <assert.h>
@@ -6,10 +8,10 @@
 
 struct host {
     struct host *next; /* in its bucket */
-    struct host *hungry_next;
+    struct host *runnable_next;
     struct turn *first, *last; /* waiting */
     int running;
-    bool is_hungry; /* stands in the list of the hungry */
+    bool is_runnable; /* stands in the list of runnable hosts */
     size_t name_size;
     char name[];
 };
@@ -55,7 +57,7 @@ static void forget_if_idle(struct hosts *h, struct host *host)
 {
     struct host **at = bucket_of(h, (struct str){ host->name, host->name_size });
 
-    if (host->running || host->first || host->is_hungry)
+    if (host->running || host->first || host->is_runnable)
         return;
     while (*at != host)
         at = &(*at)->next;
@@ -63,17 +65,17 @@ static void forget_if_idle(struct hosts *h, struct host *host)
     free(host);
 }
 
-static void make_hungry(struct hosts *h, struct host *host)
+static void make_runnable(struct hosts *h, struct host *host)
 {
-    if (host->is_hungry || !host->first || host->running >= h->max_per_host)
+    if (host->is_runnable || !host->first || host->running >= h->max_per_host)
         return;
-    host->is_hungry = true;
-    host->hungry_next = NULL;
-    if (h->hungry_last)
-        h->hungry_last->hungry_next = host;
+    host->is_runnable = true;
+    host->runnable_next = NULL;
+    if (h->runnable_last)
+        h->runnable_last->runnable_next = host;
     else
-        h->hungry = host;
-    h->hungry_last = host;
+        h->runnable = host;
+    h->runnable_last = host;
 }
 
 bool hosts_add(struct hosts *h, struct turn *t)
@@ -90,12 +92,12 @@ bool hosts_add(struct hosts *h, struct turn *t)
         host->first = t;
     host->last = t;
     h->waiting++;
-    make_hungry(h, host);
+    make_runnable(h, host);
     return true;
 }
 
-/* Of the last quarter everybody has only one. Where one host may have all places there is nobody to
- * keep some for. */
+/* In the last quarter of all places a host may have one call only. This does not apply where one host
+ * may have all places. */
 static bool may_run(const struct hosts *h, const struct host *host)
 {
     int left = h->max_total - h->running;
@@ -104,27 +106,27 @@ static bool may_run(const struct hosts *h, const struct host *host)
            h->max_per_host >= h->max_total;
 }
 
-/* The first that may; those that it passes over have many under way, so there are few of them. */
-static struct host *pop_hungry(struct hosts *h)
+/* The first host that may run. Hosts that are skipped have many calls under way, so they are few. */
+static struct host *pop_runnable(struct hosts *h)
 {
-    struct host **at = &h->hungry, *before = NULL, *host;
+    struct host **at = &h->runnable, *before = NULL, *host;
 
     while ((host = *at) && !may_run(h, host)) {
         before = host;
-        at = &host->hungry_next;
+        at = &host->runnable_next;
     }
     if (!host)
         return NULL;
-    *at = host->hungry_next;
-    if (h->hungry_last == host)
-        h->hungry_last = before;
-    host->is_hungry = false;
+    *at = host->runnable_next;
+    if (h->runnable_last == host)
+        h->runnable_last = before;
+    host->is_runnable = false;
     return host;
 }
 
 struct turn *hosts_next(struct hosts *h)
 {
-    struct host *host = h->running < h->max_total ? pop_hungry(h) : NULL;
+    struct host *host = h->running < h->max_total ? pop_runnable(h) : NULL;
     struct turn *t;
 
     if (!host)
@@ -135,7 +137,7 @@ struct turn *hosts_next(struct hosts *h)
     h->waiting--;
     host->running++;
     h->running++;
-    make_hungry(h, host);
+    make_runnable(h, host);
     return t;
 }
 
@@ -144,7 +146,7 @@ void hosts_done(struct hosts *h, struct turn *t)
     assert(t->host->running > 0 && h->running > 0);
     t->host->running--;
     h->running--;
-    make_hungry(h, t->host);
+    make_runnable(h, t->host);
     forget_if_idle(h, t->host);
 }
 
@@ -169,17 +171,17 @@ static void take_expired(struct hosts *h, struct host *host, int64_t now_us, str
     host->last = kept;
 }
 
-/* Expiry may have left hosts in the list of the hungry that wait for nothing. */
-static void prune_hungry(struct hosts *h)
+/* Expiry may have left hosts in the runnable list that have no waiting turn. */
+static void prune_runnable(struct hosts *h)
 {
-    struct host *host = h->hungry;
+    struct host *host = h->runnable;
 
-    h->hungry = h->hungry_last = NULL;
+    h->runnable = h->runnable_last = NULL;
     while (host) {
-        struct host *next = host->hungry_next;
+        struct host *next = host->runnable_next;
 
-        host->is_hungry = false;
-        make_hungry(h, host);
+        host->is_runnable = false;
+        make_runnable(h, host);
         host = next;
     }
 }
@@ -193,7 +195,7 @@ struct turn *hosts_expired(struct hosts *h, int64_t now_us)
             take_expired(h, host, now_us, &list);
     if (!list)
         return NULL;
-    prune_hungry(h);
+    prune_runnable(h);
     for (size_t i = 0; i < HOST_BUCKETS; i++)
         for (struct host *host = h->buckets[i], *next; host; host = next) {
             next = host->next;

@@ -1,8 +1,8 @@
-/* hosts.h - calls that wait for their turn. No host has more than its share under way, all
- * together no more than the total, and hosts with waiting calls take turns: one that hangs holds up
- * nobody else. Nor do many: nobody takes more than what he leaves, and the last quarter is for
- * those who have nothing under way. (libcurl's own limits retry
- * one pending transfer at a time and can stall.) One thread only. */
+/* hosts.h - calls that wait for their turn. The number of calls under way is limited for each host
+ * and in total, and hosts with waiting calls take turns, so a host that hangs does not delay the
+ * others. Several such hosts cannot either: a host never has more calls under way than there are free
+ * places, and the last quarter of the places is for hosts without a call under way. (libcurl's own
+ * limits retry one pending transfer at a time and can stall.) One thread only. */
 #pragma once
 
 #include "http/client/client.h"
@@ -13,12 +13,12 @@ enum { HOST_BUCKETS = 256 };
 
 struct hosts {
     struct host *buckets[HOST_BUCKETS];
-    struct host *hungry, *hungry_last; /* have a waiting call and fewer than max_per_host */
+    struct host *runnable, *runnable_last; /* have a waiting call and fewer than max_per_host */
     int max_per_host, max_total;
     int running, waiting;
 };
 
-/* A call that waits or runs, and who it is for. */
+/* A call that waits or runs, and its host. */
 struct turn {
     struct call *call;
     struct host *host;

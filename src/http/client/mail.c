@@ -1,3 +1,8 @@
+/* mail.c - reads a mail server's URL, sets up libcurl for the connection, and runs the dialogue of
+ * smtp.c over it.
+ *
+ * Before the mail's last dot is sent a failure is NOT_SENT. After it only the server's answer decides,
+ * and without one the mail is UNCERTAIN. */
 #include "http/client/mail.h"
 
 #include <stdio.h>
@@ -50,7 +55,7 @@ static bool is_auth(const char *options)
     return !strncasecmp(options, "AUTH=", 5);
 }
 
-static const char *client_mail_judge(CURLU *u, struct mail_url *ret_url)
+static const char *mail_url_check(CURLU *u, struct mail_url *ret_url)
 {
     ret_url->is_tls = part_is(u, CURLUPART_SCHEME, is_smtps);
     ret_url->has_user = has_part(u, CURLUPART_USER);
@@ -66,7 +71,7 @@ static const char *client_mail_judge(CURLU *u, struct mail_url *ret_url)
     return NULL;
 }
 
-/* NULL: it is fine. */
+/* NULL: the URL is valid. */
 static const char *read_url(struct str url, struct mail_url *ret_url)
 {
     const char *why = "needs more memory than there is";
@@ -75,7 +80,7 @@ static const char *read_url(struct str url, struct mail_url *ret_url)
 
     if (u && copy)
         why = curl_url_set(u, CURLUPART_URL, copy, 0) == CURLUE_OK
-                  ? client_mail_judge(u, ret_url)
+                  ? mail_url_check(u, ret_url)
                   : "it is no URL; in a password, write / : @ as %2F %3A %40";
     else if (!copy)
         why = "it is no URL";
@@ -123,8 +128,8 @@ bool mail_setup(struct transfer *t)
 
 /* --- the dialogue --- */
 
-/* False: the connection is of no use any more. What the server said before it went still counts. */
-static bool client_mail_hear(struct transfer *t)
+/* False: the connection has ended. What the server sent before still counts. */
+static bool mail_receive(struct transfer *t)
 {
     char bytes[2048];
     size_t n;
@@ -141,7 +146,7 @@ static bool client_mail_hear(struct transfer *t)
     return true;
 }
 
-static bool client_mail_say(struct transfer *t)
+static bool mail_send(struct transfer *t)
 {
     struct str out;
 
@@ -158,8 +163,8 @@ static bool client_mail_say(struct transfer *t)
     return true;
 }
 
-/* It waits for no answer: what there was to learn is known. */
-static void say_goodbye(struct transfer *t)
+/* Sends QUIT without waiting for its answer. */
+static void mail_quit(struct transfer *t)
 {
     size_t n;
 
@@ -173,21 +178,21 @@ bool mail_step(struct transfer *t)
 
     do {
         before = t->smtp.stage;
-        if (!client_mail_say(t)) {
-            client_mail_hear(t); /* why it hung up, perhaps */
+        if (!mail_send(t)) {
+            mail_receive(t); /* why it hung up, perhaps */
             return true;
         }
-        if (!client_mail_hear(t))
+        if (!mail_receive(t))
             return true;
     } while (t->smtp.stage != before && t->smtp.stage != SMTP_OVER);
     if (t->smtp.stage == SMTP_OVER)
-        say_goodbye(t);
+        mail_quit(t);
     return t->smtp.stage == SMTP_OVER;
 }
 
-/* --- what the end means --- */
+/* --- the result --- */
 
-static const char *words_before(const struct transfer *t, CURLcode code)
+static const char *mail_failure_before_end(const struct transfer *t, CURLcode code)
 {
     switch (code) {
     case CURLE_USE_SSL_FAILED: return "the mail server has no STARTTLS, which a password needs";
@@ -202,17 +207,17 @@ static const char *words_before(const struct transfer *t, CURLcode code)
     }
 }
 
-static const char *words_within(const struct transfer *t, CURLcode code)
+static const char *mail_failure_in_dialogue(const struct transfer *t, CURLcode code)
 {
     if (t->smtp.is_broken)
         return "the mail server does not speak SMTP";
     if (t->smtp.may_be_taken)
         return code == CURLE_OK ? "the mail server hung up after the mail's end"
                                 : "no answer to the mail's end";
-    return words_before(t, code);
+    return mail_failure_before_end(t, code);
 }
 
-static void tell_refusal(struct transfer *t, CURLcode code)
+static void mail_report_refusal(struct transfer *t, CURLcode code)
 {
     struct call *c = t->turn.call;
     long status = 0;
@@ -221,7 +226,8 @@ static void tell_refusal(struct transfer *t, CURLcode code)
     if (status < 400 || code == CURLE_OPERATION_TIMEDOUT)
         status = 0;
     c->status = (int)status;
-    snprintf(c->why, sizeof(c->why), status ? "%s: %ld" : "%s", words_before(t, code), status);
+    snprintf(c->why, sizeof(c->why), status ? "%s: %ld" : "%s", mail_failure_before_end(t, code),
+             status);
 }
 
 void mail_result(struct transfer *t, CURLcode code)
@@ -239,12 +245,12 @@ void mail_result(struct transfer *t, CURLcode code)
     c->ours =
         !t->smtp.may_be_taken && (code == CURLE_ABORTED_BY_CALLBACK || code == CURLE_OUT_OF_MEMORY);
     if (t->is_talking)
-        snprintf(c->why, sizeof(c->why), "%s", words_within(t, code));
+        snprintf(c->why, sizeof(c->why), "%s", mail_failure_in_dialogue(t, code));
     else
-        tell_refusal(t, code);
+        mail_report_refusal(t, code);
 }
 
-/* --- those that talk --- */
+/* --- mails in the dialogue --- */
 
 bool mails_add(struct mails *m, struct transfer *t)
 {

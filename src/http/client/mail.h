@@ -11,13 +11,13 @@
 #include "base/why.h"
 #include "http/client/transfer.h"
 
-/* May this url be a mail server's? `why` says what is wrong with it, without repeating it. */
+/* True: the URL can be a mail server's. `why` says what is wrong, without repeating the URL. */
 bool mail_url_is_fine(struct str url, struct why *why);
 
 /* Makes the handle ready. False: call->why says why it cannot be sent. */
 bool mail_setup(struct transfer *t);
 
-/* One step of the dialogue, as far as it goes without waiting. True: it is over. */
+/* Continues the dialogue as far as possible without waiting. True: it is over. */
 bool mail_step(struct transfer *t);
 void mail_result(struct transfer *t, CURLcode code);
 

@@ -1,3 +1,5 @@
+/* smtp.c - the SMTP dialogue of one mail as a state machine, drawn in smtp.h. Of the server's replies
+ * only codes and the presence of certain words are kept, since their text has addresses. */
 #include "http/client/smtp.h"
 
 #include "base/limits.h"
@@ -60,8 +62,8 @@ static void smtp_over(struct smtp *s, bool is_broken)
     s->gone = 0;
 }
 
-/* A line by itself ends in CRLF, whatever it ended in before: two servers must not disagree on
- * where the mail ends ("\n.\n" and the like). A dot at its start is doubled. */
+/* Every line ends in CRLF, whatever it ended in before, since two servers must not disagree on where
+ * the mail ends ("\n.\n" and the like). A dot at its start is doubled. */
 static void add_line(struct buf *b, struct str line)
 {
     if (line.n && line.p[0] == '.')
@@ -132,7 +134,7 @@ void smtp_sent(struct smtp *s, size_t n)
 
 /* --- the server's side --- */
 
-static void go_on(struct smtp *s)
+static void smtp_continue(struct smtp *s)
 {
     if (s->stage == SMTP_MAIL && s->code / 100 == 2) {
         smtp_say(s, SMTP_RCPT, S("RCPT TO:<"));
@@ -148,15 +150,15 @@ static void go_on(struct smtp *s)
         smtp_over(s, true);
 }
 
-/* Good news about what it has not been told yet is none. */
-static void take_reply(struct smtp *s)
+/* A positive reply to a command that was not sent completely is not accepted. */
+static void smtp_apply_reply(struct smtp *s)
 {
     if (s->code / 100 == 4 || s->code / 100 == 5)
         smtp_over(s, false);
     else if (smtp_out(s).n)
         smtp_over(s, true);
     else
-        go_on(s);
+        smtp_continue(s);
 }
 
 static bool is_digit(char c)
@@ -184,7 +186,7 @@ static void keep_enhanced(struct smtp *s, const char *text)
         snprintf(s->enhanced, sizeof(s->enhanced), "%.*s", (int)(3 + subject + detail), text);
 }
 
-static void take_line(struct smtp *s)
+static void smtp_read_line(struct smtp *s)
 {
     char *l = s->line;
 
@@ -200,12 +202,12 @@ static void take_line(struct smtp *s)
     s->code = (l[0] - '0') * 100 + (l[1] - '0') * 10 + (l[2] - '0');
     keep_enhanced(s, l[3] ? l + 4 : "");
     s->reply_n = 0;
-    take_reply(s);
+    smtp_apply_reply(s);
 }
 
-/* --- words: only whether one is there is kept --- */
+/* --- words of a reply: only their presence is kept --- */
 
-static void end_word(struct smtp *s)
+static void smtp_end_word(struct smtp *s)
 {
     struct str word = { s->word, s->word_n < sizeof(s->word) ? s->word_n : 0 };
 
@@ -216,14 +218,14 @@ static void end_word(struct smtp *s)
     s->word_n = 0;
 }
 
-/* Addresses and hosts are no words: what is neither blank nor a mark between words belongs to one.
- */
-static void take_letter(struct smtp *s, char c)
+/* A word ends at a blank or a punctuation mark. Dots and @ are part of it, so addresses and hosts are
+ * not split into words. */
+static void smtp_read_letter(struct smtp *s, char c)
 {
     if (s->reply_n == 1)
         s->speaks_of_relaying = false;
     if (strchr(" \t\r\n,;:!()", c) || s->line_n < 4) { /* 4: behind the code */
-        end_word(s);
+        smtp_end_word(s);
     } else {
         if (s->word_n < sizeof(s->word))
             s->word[s->word_n] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
@@ -231,14 +233,14 @@ static void take_letter(struct smtp *s, char c)
     }
 }
 
-static void take_byte(struct smtp *s, char c)
+static void smtp_read_byte(struct smtp *s, char c)
 {
     s->reply_n++;
-    take_letter(s, c);
+    smtp_read_letter(s, c);
     if (s->reply_n > LIMIT_MAIL_REPLY) {
         smtp_over(s, true);
     } else if (c == '\n') {
-        take_line(s);
+        smtp_read_line(s);
     } else if (c != '\r') {
         if (s->line_n < sizeof(s->line))
             s->line[s->line_n] = c;
@@ -249,7 +251,7 @@ static void take_byte(struct smtp *s, char c)
 void smtp_heard(struct smtp *s, struct str bytes)
 {
     for (size_t i = 0; i < bytes.n && s->stage != SMTP_OVER; i++)
-        take_byte(s, bytes.p[i]);
+        smtp_read_byte(s, bytes.p[i]);
 }
 
 bool smtp_has_verdict(const struct smtp *s)

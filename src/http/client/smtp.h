@@ -1,10 +1,10 @@
-/* smtp.h - what is said about one mail once a mail server has let us in (RFC 5321), without sockets
- * and time: bytes to send come out, what the server says goes in.
+/* smtp.h - the dialogue for one mail after the login (RFC 5321), without sockets and time: it takes
+ * the server's replies, and gives the bytes to send.
  *
  *   MAIL --2xx--> RCPT --2xx--> DATA --354--> TEXT --all sent--> END --any reply--> OVER
  *
- * Any 4xx or 5xx ends it: refused. Before END the server cannot have taken the mail, since it has
- * not seen the last dot; from then on only its answer says so. */
+ * Any 4xx or 5xx ends it: the mail is refused. Before END the server cannot have accepted the mail,
+ * since the last dot was not sent. From then on only its answer decides. */
 #pragma once
 
 #include "base/buf.h"
@@ -39,7 +39,7 @@ struct str smtp_out(const struct smtp *s); /* to be sent now; empty: it is the s
 void smtp_sent(struct smtp *s, size_t n);
 void smtp_heard(struct smtp *s, struct str bytes);
 
-/* Over, with the server's word on it: taken (2xx) or refused (4xx, 5xx). */
+/* It is over and the server has decided: accepted (2xx) or refused (4xx, 5xx). */
 bool smtp_has_verdict(const struct smtp *s);
 /* A refusal that is about us (who we are, how we log in, for whom it relays), not about the mail or
  * its reader: RFC 4954's codes, any 5xx to MAIL, 5.7.x (RFC 3463: not authorized) to all behind it.

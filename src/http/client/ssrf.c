@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* IANA's special-purpose registries: what is not global, or has no business in a URL. */
+/* The networks of IANA's special-purpose registries that are not global, or not used in URLs. */
 static const struct {
     uint32_t network;
     int bits;

@@ -1,4 +1,4 @@
-/* ssrf.h - which addresses a call may go to when its target was written by somebody else. */
+/* ssrf.h - the addresses that a call may connect to if an outsider chose its URL. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,3 +1,8 @@
+/* transfer.c - sets up a libcurl handle for a call, and turns its end into a result.
+ *
+ *   (1) A failed call is NOT_SENT only if libcurl proves that no byte of a request was sent.
+ *   (2) Redirects and proxies are off: the bytes go to the URL's host and to no other.
+ *   (3) The SSRF guard checks the address that libcurl connects to, after name resolution. */
 #include "http/client/transfer.h"
 
 #include "base/limits.h"
@@ -33,9 +38,9 @@ void transfer_free(struct transfer *t)
     free(t);
 }
 
-/* --- what libcurl calls --- */
+/* --- callbacks of libcurl --- */
 
-/* True: s was cut to what the buffer still takes. */
+/* True: s was cut to the room of the buffer. */
 static bool cut_to(const struct buf *b, struct str *s)
 {
     size_t room = b->limit - b->n;
@@ -70,7 +75,7 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *ctx)
     return t->head.failed ? 0 : line.n;
 }
 
-/* The one place that sees the address libcurl will really connect to, whatever the name said. */
+/* libcurl calls this with the resolved address that it connects to. */
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct transfer *t = ctx;
@@ -93,7 +98,7 @@ static bool is_clean(struct str s)
     return true;
 }
 
-/* Within a value a tab is fine (RFC 9110). */
+/* A value may contain tabs (RFC 9110). */
 static bool is_value(struct str s)
 {
     while (s.n)
@@ -140,14 +145,14 @@ static bool set_headers(struct transfer *t)
         typed |= str_eq_nocase(c->headers[i].name, S("Content-Type"));
         accepts |= str_eq_nocase(c->headers[i].name, S("Accept"));
     }
-    /* No waiting for 100 Continue, and nothing that nobody asked for. */
+    /* No 100 Continue, and no header that the caller did not set. */
     if (!add_line(t, "Expect:") || (!typed && !add_line(t, "Content-Type:")) ||
         (!accepts && !add_line(t, "Accept:")))
         return false;
     return curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers) == CURLE_OK;
 }
 
-/* libcurl wants NUL-terminated copies and keeps its own. */
+/* libcurl needs a NUL-terminated text, of which it keeps a copy. */
 static bool set_text(struct transfer *t, CURLoption option, struct str text)
 {
     char *copy;
@@ -180,8 +185,8 @@ static bool set_request(struct transfer *t)
     return set_text(t, CURLOPT_CUSTOMREQUEST, c->method);
 }
 
-/* Just before a request is written; the second time of one call, where the first connection broke.
- */
+/* Called just before a request is written. A second call means that libcurl sends it again, because
+ * the first connection broke. */
 static int before_request(void *ctx, char *to, char *from, int to_port, int from_port)
 {
     struct transfer *t = ctx;
@@ -199,7 +204,7 @@ static void set_rules(struct transfer *t, int64_t timeout_ms)
     curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(e, CURLOPT_PROXY, ""); /* not even one of the environment */
     curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(e, CURLOPT_PATH_AS_IS, 1L); /* a signature may stand for these very bytes */
+    curl_easy_setopt(e, CURLOPT_PATH_AS_IS, 1L); /* a signature may cover these bytes */
     curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
@@ -246,7 +251,7 @@ bool transfer_setup(struct transfer *t, int64_t timeout_ms)
     return set_up(t);
 }
 
-/* --- what the end means --- */
+/* --- the result --- */
 
 static bool is_before_sending(CURLcode code)
 {
@@ -269,8 +274,8 @@ static bool is_before_sending(CURLcode code)
     }
 }
 
-/* The code alone proves nothing: libcurl sends again by itself when a reused connection is dead,
- * and then a refused second connection hides a first request that may have arrived. */
+/* The code alone proves nothing. libcurl sends again by itself when a reused connection is dead, so
+ * a refused second connection can hide a first request that has arrived. */
 static bool was_never_sent(CURL *easy, CURLcode code)
 {
     curl_off_t pretransfer_us = 1;
@@ -323,7 +328,7 @@ static bool keep_answer(struct call *c, const struct transfer *t)
     return c->answer.p && keep_headers(c, buf_str(&t->head));
 }
 
-/* The host and path stay out of it: a URL may hold a token. */
+/* Without host and path, since a URL may hold a token. */
 static const char *words_for(const struct transfer *t, CURLcode code)
 {
     if (t->refused_address)

@@ -1,4 +1,4 @@
-/* transfer.h - one call on one libcurl handle: how it is set up, and what its end means. */
+/* transfer.h - one call on one libcurl handle: its setup and its result. */
 #pragma once
 
 #include "base/buf.h"
@@ -15,16 +15,16 @@ struct transfer {
     struct buf head, body;
     const char *ca_file;  /* certificates that are trusted besides the system's; NULL: none */
     bool guarded;         /* refuse what is not public */
-    bool refused_address; /* the guard said no */
+    bool refused_address; /* the guard rejected the address */
     bool too_long;
-    bool is_cut;                  /* what fits is there, and wanted */
-    bool sent;                    /* a connection was given to it: the request went out, perhaps */
+    bool is_cut;                  /* the answer was cut, which the call allows */
+    bool sent;                    /* it got a connection, so a request may have been sent */
     bool sent_once;               /* ... and it was not sent again */
     struct transfer *next, *prev; /* in the client's list of those under way */
 
     /* a mail (mail.h) */
     struct smtp smtp;
-    bool is_talking; /* libcurl has done its part; the dialogue runs at mail_fd */
+    bool is_talking; /* libcurl is connected; the dialogue runs at mail_fd */
     curl_socket_t mail_fd;
     int64_t mail_deadline_us;
     struct transfer *mail_next; /* in the client's list of those that talk */
@@ -33,11 +33,11 @@ struct transfer {
 struct transfer *transfer_new(void); /* NULL: no memory */
 void transfer_free(struct transfer *t);
 
-/* Makes the handle ready for t->turn.call. False: it cannot be sent as it is; `why` says so. */
+/* Sets up the handle for t->turn.call. False: the call cannot be sent; its `why` says the reason. */
 bool transfer_setup(struct transfer *t, int64_t timeout_ms);
 
 /* Writes result, status, headers and body to the call. */
 void transfer_result(struct transfer *t, CURLcode code);
 
-/* Readies it for another call; keeps the handle, whose memory is worth keeping. */
+/* Prepares it for another call, and keeps the handle with its memory. */
 void transfer_clear(struct transfer *t);

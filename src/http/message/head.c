@@ -1,3 +1,4 @@
+/* head.c - a state machine over the bytes of a head, fed in any split. */
 #include "http/message/head.h"
 
 #include "base/limits.h"

@@ -1,8 +1,8 @@
-/* head.h - the raw bytes of a request head (or of trailers), looked at before any parser sees them.
+/* head.h - scans the raw bytes of a request head (or of trailers) before the parser gets them.
  *
- * What two servers could read in two ways is refused here: a line feed without its carriage return
- * or the other way round, folded lines, NUL and other control bytes. Limits on the request line and
- * on the headers are kept byte by byte, so a flood is refused when it crosses the limit. */
+ * Bytes that two servers could read in two ways are rejected: a line feed without its carriage return
+ * or the other way round, folded lines, NUL and other control bytes. The limits of the request line
+ * and of the headers are checked byte by byte, so a flood is rejected when it crosses the limit. */
 #pragma once
 
 #include "base/err.h"
@@ -22,6 +22,6 @@ struct head_scan {
 void head_scan_init(struct head_scan *s);
 void head_scan_init_trailers(struct head_scan *s); /* the same lines without a request line */
 
-/* Looks at bytes up to and including the empty line; *ret_used says how many. state is HEAD_DONE
- * at the end. VALIDATION, URI_TOO_LONG or HEADERS_TOO_LARGE: *ret_why (static) tells more. */
+/* Scans up to and including the empty line; *ret_used is the number of bytes. state is HEAD_DONE at
+ * the end. VALIDATION, URI_TOO_LONG or HEADERS_TOO_LARGE: *ret_why (static) says more. */
 enum err head_scan(struct head_scan *s, struct str bytes, size_t *ret_used, const char **ret_why);

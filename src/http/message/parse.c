@@ -1,3 +1,9 @@
+/* parse.c - one request, read by llhttp and checked by us.
+ *
+ *   (1) llhttp gets a head only after head.c has scanned all of it.
+ *   (2) Where a request ends is decided by our own checks (check_framing), since two readers must
+ *       not differ in that.
+ *   (3) A body's announced length is checked before its bytes are read. */
 #include "http/message/parse.h"
 
 #include "base/limits.h"
@@ -43,8 +49,8 @@ static int on_headers_complete(llhttp_t *http)
     return 0;
 }
 
-/* The size of a chunk is known: too much is refused before it comes. Behind the last one stand
- * trailers, which head.c reads: llhttp would take folded lines there. */
+/* A chunk that is too large is rejected before its bytes come. Trailers follow the last chunk; head.c
+ * reads them, since llhttp would accept folded lines there. */
 static int on_chunk_header(llhttp_t *http)
 {
     struct parser *p = http->data;
@@ -116,8 +122,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* "METHOD target HTTP/1.1" with one blank between each: llhttp also takes ICE/1.0, no version at
- * all and rows of blanks. */
+/* "METHOD target HTTP/1.1" with single blanks. llhttp also accepts ICE/1.0, a missing version, and
+ * several blanks. */
 static enum err split_request_line(struct parser *p)
 {
     struct str line = { p->head.p + p->scan.line_start, p->scan.line_end - p->scan.line_start };
@@ -200,7 +206,7 @@ static void find_framing(const struct parser *p, struct framing *f)
     }
 }
 
-/* Everything that decides where a request ends, checked by us: two readers must not differ. */
+/* Checks everything that decides where a request ends. */
 static enum err check_framing(struct parser *p)
 {
     struct framing f = { 0 };

@@ -1,12 +1,11 @@
 /* parse.h - bytes in, one request out. No sockets and no time: the tests and the fuzzer feed it in
- * every split. It takes what RFC 9112 takes and refuses what could be read in two ways (request
+ * every split. It accepts what RFC 9112 allows, and rejects what could be read in two ways (request
  * smuggling): see the table in tests/unit/http/message/test_parse.c.
  *
  *   HEAD --empty line--> (PARSE_HEAD) --> BODY or CHUNKS --last chunk--> TRAILERS --> (PARSE_DONE)
  *
- * The head is gathered as one piece and scanned (head.c) before llhttp sees it, so that every name
- * and value is a slice of it. One parser reads one request; the next one starts afresh, so nothing
- * is carried over that a connection would have to keep while it is idle. */
+ * The head is gathered in one piece and scanned (head.c) before llhttp gets it, so every name and
+ * value is a slice of it. One parser reads one request, so an idle connection needs no parser. */
 #pragma once
 
 #include "base/arena.h"
@@ -47,9 +46,9 @@ void parser_init(struct parser *p, struct arena *arena);
 void parser_reset(struct parser *p); /* for the next request: keeps its buffers if they are small */
 void parser_release(struct parser *p);
 
-/* Takes bytes off the front of *bytes. MORE: all were taken. HEAD, once: the head is there; call
- * parser_take_body, then go on. DONE: the request is complete, the rest belongs to the next one.
- * BAD: see error and why; the connection cannot go on. */
+/* Takes bytes off the front of *bytes. MORE: all were taken. HEAD, once: the head is complete; call
+ * parser_take_body, then continue. DONE: the request is complete, the rest belongs to the next one.
+ * BAD: see error and why; the connection must end. */
 enum parse parser_feed(struct parser *p, struct str *bytes);
 
 /* TOO_LARGE: the announced body is longer than max. */

@@ -1,3 +1,4 @@
+/* target.c - splits and decodes the request target. */
 #include "http/message/target.h"
 
 #include "base/hex.h"
@@ -68,7 +69,7 @@ static bool has_dots(struct str raw_path)
     return false;
 }
 
-/* What stands behind "http://host", or nothing where target is not absolute. */
+/* Cuts "http://host" off an absolute target. False: the target is not absolute. */
 static bool cut_authority(struct str *target)
 {
     struct str rest = *target;

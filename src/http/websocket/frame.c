@@ -1,3 +1,4 @@
+/* frame.c - reads the frames of a client, fed in any split, and writes the frames of a server. */
 #include "http/websocket/frame.h"
 
 #include "base/limits.h"
@@ -45,7 +46,7 @@ static enum frame_result check_order(struct frame_reader *r)
     return FRAMES_MORE;
 }
 
-/* What the first two bytes say. */
+/* Reads the first two bytes. */
 static enum frame_result begin_head(struct frame_reader *r)
 {
     unsigned opcode = r->head[0] & 15u, length = r->head[1] & 127u;
@@ -104,8 +105,8 @@ static enum frame_result end_head(struct frame_reader *r)
     return FRAMES_MORE;
 }
 
-/* The message that was given out is not needed any more; a large one's memory is not kept. */
-static void forget_message(struct frame_reader *r)
+/* The message that was given out is no longer needed. The memory of a large one is freed. */
+static void release_message(struct frame_reader *r)
 {
     if (!r->taken)
         return;
@@ -137,7 +138,7 @@ static enum frame_result feed_head(struct frame_reader *r, struct str *bytes)
     return FRAMES_MORE;
 }
 
-/* --- what it carries --- */
+/* --- the payload --- */
 
 static void frame_unmask(struct frame_reader *r, char *p, size_t n)
 {
@@ -148,7 +149,7 @@ static void frame_unmask(struct frame_reader *r, char *p, size_t n)
     r->mask_at = (unsigned)((r->mask_at + n) % 4);
 }
 
-static bool take_payload(struct frame_reader *r, struct str *bytes)
+static bool read_payload(struct frame_reader *r, struct str *bytes)
 {
     size_t n = bytes->n < r->left ? bytes->n : (size_t)r->left;
 
@@ -218,12 +219,12 @@ enum frame_result frame_feed(struct frame_reader *r, struct str *bytes)
 
     if (r->code)
         return FRAMES_BAD;
-    forget_message(r);
+    release_message(r);
     while (!result && bytes->n) {
         result = feed_head(r, bytes);
         if (result || !has_head(r))
             break;
-        if (!take_payload(r, bytes))
+        if (!read_payload(r, bytes))
             return frame_bad(r, CLOSE_TROUBLE, "no memory for the message");
         if (!r->left)
             result = end_frame(r);
@@ -231,7 +232,7 @@ enum frame_result frame_feed(struct frame_reader *r, struct str *bytes)
     return result;
 }
 
-/* --- ours --- */
+/* --- frames of the server --- */
 
 void frame_add(struct buf *b, enum frame_opcode opcode, struct str payload)
 {

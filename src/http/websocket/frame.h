@@ -1,10 +1,9 @@
 /* frame.h - WebSocket frames (RFC 6455): bytes of a client in, messages out. No sockets and no
  * time: the tests and the fuzzer feed it in every split.
  *
- * What two readers could take in two ways is refused: bits that nobody agreed on, opcodes that mean
- * nothing, lengths in more bytes than they need, frames that are not masked, text that is not
- * UTF-8. A message is never longer than message_max; its buffer grows with what has come, not with
- * what was announced. */
+ * What two readers could take in two ways is rejected: reserved bits, unknown opcodes, lengths in
+ * more bytes than they need, unmasked frames, text that is not UTF-8. A message is never longer than
+ * message_max; its buffer grows with the received bytes, not with the announced length. */
 #pragma once
 
 #include "base/buf.h"
@@ -27,7 +26,7 @@ enum close_code {
     CLOSE_PROTOCOL = 1002,
     CLOSE_UNSUPPORTED = 1003,
     CLOSE_NO_CODE = 1005,  /* never sent: the peer gave none */
-    CLOSE_ABNORMAL = 1006, /* never sent: the peer is gone without a word */
+    CLOSE_ABNORMAL = 1006, /* never sent: the connection ended without a close frame */
     CLOSE_NOT_UTF8 = 1007,
     CLOSE_TOO_LARGE = 1009,
     CLOSE_TROUBLE = 1011,

@@ -1,10 +1,10 @@
 /* websocket.c - a connection after its upgrade: frames in, frames out.
  *
- *   (1) Whatever the peer does, at most this is held for him: a message under way (message_max),
- * one pong, and what the ops sent while less than LIMIT_WEBSOCKET_QUEUED was waiting. Pings that
- *       come faster than he takes pongs are answered once, for the last of them.
- *   (2) After our close frame nothing is sent, and what comes is not looked at. The connection
- *       then ends as any other (conn_finish): it lingers, so that the close is not lost.
+ *   (1) A peer causes at most this memory: a message under way (message_max), one pong, and what the
+ *       ops sent while less than LIMIT_WEBSOCKET_QUEUED was waiting. If pings come faster than pongs
+ *       can be sent, only the last ping is answered.
+ *   (2) After our close frame nothing is sent, and input is ignored. The connection then ends as any
+ *       other (conn_finish): it lingers, so that the close frame is not lost.
  *   (3) struct websocket lives as long as its connection; only websocket_gone() frees it. */
 #include "http/websocket/websocket.h"
 
@@ -28,7 +28,7 @@ struct websocket {
     struct frame_reader reader;
     int code;     /* for `closed` */
     bool closing; /* our close frame is sent */
-    bool pinged;  /* he was silent, and has been asked */
+    bool pinged;  /* the peer was silent, and a ping was sent */
     bool owes_pong;
     char pong[FRAME_CONTROL_MAX];
     size_t pong_n;
@@ -36,7 +36,7 @@ struct websocket {
 
 /* --- the handshake --- */
 
-/* Is the word among those of a header that may stand several times? */
+/* True if the header, which may be repeated, has the word. */
 static bool has_word(const struct request *r, struct str name, struct str word)
 {
     for (size_t i = 0; i < r->header_count; i++) {
@@ -131,7 +131,7 @@ static struct websocket *websocket_make(const struct websocket_ops *ops, void *c
     return w;
 }
 
-/* The request goes; its connection is ours. */
+/* Frees the request and takes its connection. */
 static void websocket_upgrade(struct websocket *w, struct exchange *x)
 {
     struct loop *l = x->loop;
@@ -163,7 +163,7 @@ bool websocket_accept(struct request *r, struct str protocol, const struct webso
         return websocket_refuse(r, ERR_SHUTTING_DOWN, NULL);
     if (!accept_text(request_header(r, S("Sec-WebSocket-Key"), NULL), accepted))
         return websocket_refuse(r, ERR_INTERNAL, NULL);
-    if (!x->conn) { /* nobody is there */
+    if (!x->conn) { /* the connection was closed */
         reply_drop(r);
         return false;
     }
@@ -177,7 +177,7 @@ bool websocket_accept(struct request *r, struct str protocol, const struct webso
     return true;
 }
 
-/* --- out --- */
+/* --- output --- */
 
 static bool is_open(const struct websocket *w)
 {
@@ -249,9 +249,9 @@ void websocket_write_done(struct websocket *w)
         w->ops->drained(w, w->ctx);
 }
 
-/* --- in --- */
+/* --- input --- */
 
-static void take_control(struct websocket *w)
+static void websocket_handle_control(struct websocket *w)
 {
     struct frame_reader *r = &w->reader;
 
@@ -266,7 +266,7 @@ static void take_control(struct websocket *w)
     }
 }
 
-static void take_message(struct websocket *w)
+static void websocket_handle_message(struct websocket *w)
 {
     if (w->reader.kind == FRAME_TEXT)
         w->ops->text(w, w->ctx, buf_str(&w->reader.message));
@@ -280,8 +280,8 @@ void websocket_input(struct websocket *w, struct str bytes)
     while (bytes.n && is_open(w)) {
         switch (frame_feed(&w->reader, &bytes)) {
         case FRAMES_MORE: break;
-        case FRAMES_MESSAGE: take_message(w); break;
-        case FRAMES_CONTROL: take_control(w); break;
+        case FRAMES_MESSAGE: websocket_handle_message(w); break;
+        case FRAMES_CONTROL: websocket_handle_control(w); break;
         case FRAMES_BAD: websocket_close(w, w->reader.code, str_of(w->reader.why)); break;
         }
     }

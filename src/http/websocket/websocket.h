@@ -20,28 +20,28 @@ struct websocket_ops {
     void (*opened)(struct websocket *w, void *ctx); /* before websocket_accept() returns */
     /* A whole message, UTF-8, borrowed. Binary ones are refused (1003). */
     void (*text)(struct websocket *w, void *ctx, struct str message);
-    /* Optional: the peer has taken all that was sent; there is room again. */
+    /* Optional: everything was sent; there is room again. */
     void (*drained)(struct websocket *w, void *ctx);
-    /* code: the peer's, or ours where we ended it; CLOSE_ABNORMAL: he went without a word. */
+    /* code: the peer's, or ours if we closed it; CLOSE_ABNORMAL: there was no close frame. */
     void (*closed)(void *ctx, int code);
 };
 
-/* Does the request ask for it in due form? VALIDATION: no; the words say why. For a handler that
- * has to look something up before it accepts. */
+/* Checks the request's headers. VALIDATION: they ask for no valid upgrade; *ret_detail says why. For a
+ * handler that needs data before it accepts. */
 enum err websocket_check(const struct request *r, const char **ret_detail);
-/* Answers the request: it becomes a WebSocket, and what has come behind it is its first frames.
- * False: it was refused with reply_problem(), or the peer had gone; no op is ever called. protocol:
- * what is told as Sec-WebSocket-Protocol; empty: nothing. */
+/* Answers the request: it becomes a WebSocket, and the bytes after it are its first frames. False: it
+ * was rejected with reply_problem(), or its connection was closed; no op is ever called. protocol:
+ * sent as Sec-WebSocket-Protocol; empty: none. */
 bool websocket_accept(struct request *r, struct str protocol, const struct websocket_ops *ops,
                       void *ctx);
 /* The first of these names that the client offered as a protocol; empty: none. */
 struct str websocket_protocol(const struct request *r, const struct str *names, size_t n);
 
-/* One text message, which must be UTF-8. False: nothing was sent, because the socket is closing or
- * the peer has LIMIT_WEBSOCKET_QUEUED bytes still to take: `drained` comes when he has. */
+/* Sends one text message, which must be UTF-8. False: nothing was sent, because the socket is closing
+ * or LIMIT_WEBSOCKET_QUEUED bytes wait to be sent: `drained` is called once they are. */
 bool websocket_send(struct websocket *w, struct str text);
 bool websocket_has_room(const struct websocket *w); /* a message would be taken now */
-/* Says goodbye and ends it; `closed` follows. A second call does nothing. */
+/* Sends a close frame and ends it; `closed` follows. A second call does nothing. */
 void websocket_close(struct websocket *w, int code, struct str reason);
 
 /* --- for http/conn.c alone --- */

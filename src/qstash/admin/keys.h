@@ -1,5 +1,6 @@
-/* keys.h - the two keys that sign deliveries. Signing uses `current`; a receiver accepts both. They
- * are stored in qstash_keys; the copy that this node signs with is in auth/upstash.h. */
+/* keys.h - the two keys that sign deliveries. Signing uses `current`; a receiver accepts both,
+ * so that it keeps working over one rotation. They are stored in qstash_keys; the copy that this
+ * node signs with is in auth/upstash.h. */
 #pragma once
 
 #include "qstash/qstash.h"

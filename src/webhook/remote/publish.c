@@ -1,15 +1,15 @@
-/* publish.c - one event to the remote, which gets a reference to it and not the event (webhook/event.h).
+/* publish.c - publishes one event to the remote, as a reference (webhook/event.h).
  *
- *   read the event --> POST /v2/publish/<our worker> --> 2xx: watched until it is back (remote_watch.h)
+ *   read the event --> POST /v2/publish/<our worker> --> 2xx: watched (remote_watch.h)
  *        |                                  |--> failed: again after a pause, twice
  *        |                                  '--> failed for the third time --> lock the event;
- *        '--> not remote any more, too many under way ----------------------'  open: its message
- *                                                                              is added
+ *        '--> no remote, or too many are under way -------------------------'  if it is open, add
+ *                                                                              its message
  *
- * Killed between the POST and the settle it is published again: the remote tells the two apart by
- * Upstash-Deduplication-Id, and our worker by the event's outcome. A try whose answer was lost may
- * have been taken all the same; then the event comes back from the remote while the builtin queue
- * has it, and the worker sees that. */
+ * After a crash between the POST and the settle the event is published again. The remote recognizes
+ * the repeat by Upstash-Deduplication-Id, and our worker by the event's outcome. The remote may also
+ * have accepted a try whose answer was lost. Then it delivers the event while the builtin queue has
+ * it, which the worker sees. */
 #include "webhook/remote/publish.h"
 
 #include "base/limits.h"
@@ -23,22 +23,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TRIES = 3, PUBLISH_ARENA = 4 * 1024 * 1024, FIXED = 32 };
+enum { TRIES = 3, PUBLISH_ARENA = 4 * 1024 * 1024, TEXT_FIXED = 32 };
 
-enum publish_end { PUBLISH_SENT, PUBLISH_FAILED, PUBLISH_TAKE_BACK };
+enum publish_end { PUBLISH_SENT, PUBLISH_FAILED, PUBLISH_FALL_BACK };
 
 struct publish {
     struct job *job;
     struct publisher *parts;
     struct arena arena;
     struct unit unit;
-    struct takeback_row event;
-    size_t counted; /* its bytes, in bytes_under_way */
+    struct requeue_local_row event;
+    size_t counted_bytes; /* of the event, in bytes_under_way */
     struct header headers[8];
     struct call call;
     enum publish_end end;
-    struct takeback takeback;
-    char place[TRACE_TEXT + 1]; /* of this publication in the event's trace */
+    struct requeue_local requeue_local;
+    char span_text[TRACE_TEXT + 1]; /* of this publication in the event's trace */
     struct span span;
     struct why why;
 };
@@ -51,26 +51,26 @@ static void publish_finish(struct publish *b, enum publish_end end)
     job_outside_done(b->job, OK, NULL);
 }
 
-static void take_back(struct publish *b, const char *why)
+static void publish_fall_back(struct publish *b, const char *why)
 {
-    enum err e = takeback_read(&b->arena, &b->event, &b->takeback);
+    enum err e = requeue_local_read(&b->arena, &b->event, &b->requeue_local);
 
     why_set(&b->why, "%s", why);
     if (e)
         job_outside_done(b->job, e, e == ERR_VALIDATION ? "the event cannot be read" : NULL);
     else
-        publish_finish(b, PUBLISH_TAKE_BACK);
+        publish_finish(b, PUBLISH_FALL_BACK);
 }
 
-/* Whatever was done with it meanwhile stays: only an open event gets its message. */
-static enum err give_to_queue(struct tx *tx, const struct publish *b, int64_t now_ms)
+/* Only an open event gets its message: the remote may have delivered it meanwhile. */
+static enum err publish_requeue(struct tx *tx, const struct publish *b, int64_t now_ms)
 {
-    struct standing s;
-    enum err e = standing_read(tx, b->job->message->ref, &s);
+    struct event_state s;
+    enum err e = event_state_read(tx, b->job->message->ref, &s);
 
-    if (e || s.kind != STANDING_OPEN)
+    if (e || s.kind != EVENT_STATE_OPEN)
         return e;
-    return takeback_give(tx, b->parts, &b->takeback, &s, now_ms);
+    return requeue_local_add(tx, b->parts, &b->requeue_local, &s, now_ms);
 }
 
 /* --- the call --- */
@@ -79,14 +79,14 @@ static void publish_failed(struct publish *b, const char *why)
 {
     metrics_count_as(b->job->env->metrics, COUNT_PUBLISH, S("failed"), 1);
     if (b->job->message->attempt >= TRIES) {
-        take_back(b, why);
+        publish_fall_back(b, why);
         return;
     }
     why_set(&b->why, "%s", why);
     publish_finish(b, PUBLISH_FAILED);
 }
 
-static void tell_span(struct publish *b)
+static void publish_span_end(struct publish *b)
 {
     int status = b->call.status;
 
@@ -97,13 +97,13 @@ static void tell_span(struct publish *b)
              SPAN_NUM("http.response.status_code", status));
 }
 
-/* The status counts even where the rest of the answer was lost. */
+/* A status of 2xx counts even where the rest of the answer was lost. */
 static void publish_answered(struct call *c)
 {
     struct publish *b = CONTAINER_OF(c, struct publish, call);
     struct why why;
 
-    tell_span(b);
+    publish_span_end(b);
     if (c->status >= 200 && c->status < 300) {
         metrics_count_as(b->job->env->metrics, COUNT_PUBLISH, S("sent"), 1);
         publish_finish(b, PUBLISH_SENT);
@@ -116,10 +116,10 @@ static void publish_answered(struct call *c)
     publish_failed(b, why.text);
 }
 
-static struct str text_of(struct arena *a, const char *before, struct str one, const char *between,
-                          struct str two)
+static struct str join_text(struct arena *a, const char *before, struct str one,
+                            const char *between, struct str two)
 {
-    size_t size = one.n + two.n + FIXED;
+    size_t size = one.n + two.n + TEXT_FIXED;
     char *text = arena_alloc(a, 1, size);
     int n = text ? snprintf(text, size, "%s" STR_FMT "%s" STR_FMT, before, STR_ARG(one), between,
                             STR_ARG(two))
@@ -139,16 +139,16 @@ static size_t add_headers(struct publish *b, struct str authorization)
     h[n++] = (struct header){ S("Upstash-Deduplication-Id"), b->job->message->ref };
     h[n++] = (struct header){ S("Upstash-Retries"), S("3") };
     h[n++] = (struct header){ S("Upstash-Retry-Delay"), S("1000 * pow(2, retried)") };
-    if (b->place[0]) /* one trace from the webhook to the worker */
-        h[n++] = (struct header){ S("Upstash-Forward-traceparent"), str_of(b->place) };
+    if (b->span_text[0]) /* one trace from the webhook to the worker */
+        h[n++] = (struct header){ S("Upstash-Forward-traceparent"), str_of(b->span_text) };
     return n;
 }
 
-static void publish_push(struct publish *b)
+static void publish_send(struct publish *b)
 {
     struct publisher *p = b->parts;
-    struct str authorization = text_of(&b->arena, "Bearer ", p->token, "", S(""));
-    struct str url = text_of(&b->arena, "", p->base, "/v2/publish/", p->worker_url);
+    struct str authorization = join_text(&b->arena, "Bearer ", p->token, "", S(""));
+    struct str url = join_text(&b->arena, "", p->base, "/v2/publish/", p->worker_url);
     struct str body = event_reference(&b->arena, b->job->message->ref, b->event.type);
 
     if (!authorization.p || !url.p || !body.p) {
@@ -156,7 +156,7 @@ static void publish_push(struct publish *b)
         return;
     }
     b->span = span_begin(b->job->env, b->event.trace, SPAN_PRODUCER, "Webhook.publish");
-    span_place(&b->span, b->event.trace, b->place);
+    span_place(&b->span, b->event.trace, b->span_text);
     b->call = (struct call){ .method = S("POST"),
                              .url = url,
                              .body = body,
@@ -172,37 +172,37 @@ static void publish_push(struct publish *b)
 
 /* --- the event --- */
 
-static enum err read_event(struct tx *tx, struct unit *u)
+static enum err publish_read_run(struct tx *tx, struct unit *u)
 {
     struct publish *b = CONTAINER_OF(u, struct publish, unit);
 
-    return takeback_find(tx, &b->arena, b->job->message->ref, &b->event);
+    return requeue_local_find(tx, &b->arena, b->job->message->ref, &b->event);
 }
 
-static void was_read(struct unit *u)
+static void publish_event_read(struct unit *u)
 {
     struct publish *b = CONTAINER_OF(u, struct publish, unit);
     struct publisher *p = b->parts;
 
-    b->counted = u->err ? 0 : b->event.body.n;
-    p->bytes_under_way += b->counted;
+    b->counted_bytes = u->err ? 0 : b->event.body.n;
+    p->bytes_under_way += b->counted_bytes;
     if (u->err == ERR_NOT_FOUND)
         job_outside_done(b->job, ERR_NOT_FOUND, "the event is not there any more");
     else if (u->err)
         job_outside_done(b->job, u->err, NULL);
     else if (!p->remote)
-        take_back(b, "");
+        publish_fall_back(b, "");
     else if (p->under_way > LIMIT_PUBLISHES || p->bytes_under_way > LIMIT_PUBLISH_BYTES)
-        take_back(b, "too many events wait to be published");
+        publish_fall_back(b, "too many events wait to be published");
     else
-        publish_push(b);
+        publish_send(b);
 }
 
 /* --- the job --- */
 
 static void publish_outside(struct job *j, void *ctx)
 {
-    static const struct unit_kind kind = { "publish.read", UNIT_READ, read_event, NULL };
+    static const struct unit_kind kind = { "publish.read", UNIT_READ, publish_read_run, NULL };
     struct publish *b = calloc(1, sizeof(*b));
 
     if (!b) {
@@ -217,7 +217,7 @@ static void publish_outside(struct job *j, void *ctx)
     j->arena = &b->arena;
     b->unit = (struct unit){ .kind = &kind,
                              .executor = b->parts->payments->runtime.executor,
-                             .done = was_read,
+                             .done = publish_event_read,
                              .arena = &b->arena };
     store_post(b->parts->payments->runtime.store, &b->unit);
 }
@@ -230,8 +230,8 @@ static enum err publish_settle(struct tx *tx, struct job *j, void *ctx, struct w
 
     why_set(why, "%s", b->why.text);
     switch (b->end) {
-    case PUBLISH_SENT: return watch_begin(tx, ctx, j->message->ref, now_ms);
-    case PUBLISH_TAKE_BACK: return give_to_queue(tx, b, now_ms);
+    case PUBLISH_SENT: return remote_watch_begin(tx, ctx, j->message->ref, now_ms);
+    case PUBLISH_FALL_BACK: return publish_requeue(tx, b, now_ms);
     case PUBLISH_FAILED: break;
     }
     j->again_ms = now_ms + pauses_ms[attempt < TRIES ? attempt - 1 : TRIES - 1];
@@ -246,13 +246,13 @@ static void publish_release(struct job *j, void *ctx)
     if (!b)
         return;
     p->under_way--;
-    p->bytes_under_way -= b->counted;
+    p->bytes_under_way -= b->counted_bytes;
     arena_release(&b->arena);
     free(b);
     j->state = NULL;
 }
 
-/* Done with a reason is done by us: the remote did not take it. */
+/* JOB_DONE with a reason: the remote did not take the event, and the builtin queue applies it. */
 static void publish_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
                           const char *why)
 {

@@ -1,14 +1,14 @@
-/* remote_watch.c - see remote_watch.h.
+/* remote_watch.c - the job of a watch.
  *
- *   published --> a look every LIMIT_WATCH_STEP_MS
- *                   |--> it has an outcome, or the queue has it: the end, without a word
- *                   |--> open for less than LIMIT_WATCH_MS: again later
- *                   '--> open for longer, or not remote any more: taken back
+ *   published --> a check every LIMIT_WATCH_STEP_MS
+ *                   |--> it has an outcome, or it is in the queue: the watch ends
+ *                   |--> open for less than LIMIT_WATCH_MS: checked again later
+ *                   '--> open for longer, or no remote is set up: requeued locally
  *
- * The looks in between cost little, since the worker ends a watch in the commit that applies the
- * event; they are there for an operator who goes back to the builtin queue, who waits for one step
- * at most. Taken back too early nothing is lost: the worker and this job hold the event's lock, and
- * whoever comes second finds it decided, or in the queue. */
+ * The worker ends the watch in the commit that applies the event, so most events are never checked.
+ * The checks before LIMIT_WATCH_MS serve an operator who switches back to the builtin queue: events
+ * are requeued after one step. An event that is requeued too early is still applied once: the worker
+ * and this job hold the event's lock, and the second of them finds an outcome or a queued message. */
 #include "webhook/remote/remote_watch.h"
 
 #include "base/limits.h"
@@ -21,77 +21,80 @@
 
 enum { WATCH_ARENA = 4 * 1024 * 1024 };
 
-/* Random bits of a message's id, as with refetch_id(): nobody else has it. */
+/* The message's random id with one bit changed, as in refetch_id(): no other message has it. */
 static struct uuid watch_id(struct uuid message)
 {
     message.b[sizeof(message.b) - 1] ^= 2;
     return message;
 }
 
-enum err watch_begin(struct tx *tx, const struct publisher *p, struct str event_id, int64_t now_ms)
+enum err remote_watch_begin(struct tx *tx, const struct publisher *p, struct str event_id,
+                            int64_t now_ms)
 {
-    struct queue_new m = { .kind = WATCH_KIND,
+    struct queue_new m = { .kind = REMOTE_WATCH_KIND,
                            .ref = event_id,
                            .due_ms = now_ms + LIMIT_WATCH_STEP_MS };
-    struct standing s;
-    enum err e = standing_read(tx, event_id, &s);
+    struct event_state s;
+    enum err e = event_state_read(tx, event_id, &s);
 
-    if (e || s.kind != STANDING_OPEN) /* the remote was faster than its own answer */
+    if (e || s.kind != EVENT_STATE_OPEN) /* the remote delivered before it answered the publish */
         return e;
     m.id = watch_id(s.message);
     return queue_add(p->payments->runtime.queue, tx, now_ms, &m, 1);
 }
 
-enum err watch_end(struct tx *tx, struct queue *q, struct uuid message, int64_t now_ms)
+enum err remote_watch_end(struct tx *tx, struct queue *q, struct uuid message, int64_t now_ms)
 {
     enum err e = queue_cancel(q, tx, watch_id(message), now_ms);
 
-    /* Not there: never watched, or under way and about to see for itself. */
+    /* NOT_FOUND: it was never watched, or the check is under way and will see the outcome. */
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
 /* --- the job --- */
 
-static int64_t ends_ms(const struct message *m)
+static int64_t remote_watch_ends_ms(const struct message *m)
 {
     return m->added_ms + LIMIT_WATCH_MS;
 }
 
-static enum err take_back(struct tx *tx, struct job *j, const struct publisher *p,
-                          const struct standing *s, int64_t now_ms)
+static enum err remote_watch_requeue(struct tx *tx, struct job *j, const struct publisher *p,
+                                     const struct event_state *s, int64_t now_ms)
 {
-    struct takeback_row row;
-    struct takeback t;
-    enum err e = takeback_find(tx, j->arena, j->message->ref, &row);
+    struct requeue_local_row row;
+    struct requeue_local t;
+    enum err e = requeue_local_find(tx, j->arena, j->message->ref, &row);
 
-    if (!e)
-        e = takeback_read(j->arena, &row, &t);
-    return e ? e : takeback_give(tx, p, &t, s, now_ms);
+    if (e)
+        return e;
+    e = requeue_local_read(j->arena, &row, &t);
+    return e ? e : requeue_local_add(tx, p, &t, s, now_ms);
 }
 
-/* Done with a reason: it was taken back. */
+/* A reason is set where the event was requeued locally. */
 static enum err remote_watch_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct publisher *p = ctx;
     int64_t now_ms = env_now_ms(j->env), next_ms = now_ms + LIMIT_WATCH_STEP_MS;
-    struct standing s;
-    enum err e = standing_read(tx, j->message->ref, &s);
+    struct event_state s;
+    enum err e = event_state_read(tx, j->message->ref, &s);
 
     if (e == ERR_NOT_FOUND)
         why_set(why, "the event is not there any more");
-    if (e || s.kind != STANDING_OPEN)
+    if (e || s.kind != EVENT_STATE_OPEN)
         return e;
-    if (p->remote && now_ms < ends_ms(j->message)) {
-        j->again_ms = next_ms < ends_ms(j->message) ? next_ms : ends_ms(j->message);
+    if (p->remote && now_ms < remote_watch_ends_ms(j->message)) {
+        j->again_ms =
+            next_ms < remote_watch_ends_ms(j->message) ? next_ms : remote_watch_ends_ms(j->message);
         return OK;
     }
-    e = take_back(tx, j, p, &s, now_ms);
+    e = remote_watch_requeue(tx, j, p, &s, now_ms);
     if (!e)
         why_set(why, "taken back");
     return e;
 }
 
-/* Nothing is done outside; but only such a job may put itself off. */
+/* It calls nothing outside, but only a job with `outside` can postpone itself. */
 static void remote_watch_outside(struct job *j, void *ctx)
 {
     (void)ctx;

@@ -1,27 +1,27 @@
-/* requeue_local.h - an event that was meant for a remote QStash goes to the builtin queue after all: the
- * remote did not take it (publish.c), or took it and does not bring it (remote_watch.c). */
+/* requeue_local.h - adds an event that was meant for a remote QStash to the builtin queue: the remote
+ * did not accept it (publish.c), or accepted it and does not deliver it (remote_watch.c). */
 #pragma once
 
 #include "webhook/event.h"
 #include "webhook/event_state.h"
 #include "webhook/remote/publish.h"
 
-struct takeback { /* the event's own message, as the queue would have had it */
+struct requeue_local { /* the event's message, as the queue would have it */
     struct stripe_event event;
     struct str job;
 };
 
-struct takeback_row {             /* the event as it came, and the trace that it belongs to */
+struct requeue_local_row {        /* the event as it came, and its trace */
     struct str type, trace, body; /* body: empty after its retention */
 };
 
-/* In the arena. NOT_FOUND: none of Stripe's is stored by that name. */
-enum err takeback_find(struct tx *tx, struct arena *a, struct str event_id,
-                       struct takeback_row *ret_row);
-/* Slices of the row, and of the arena. VALIDATION: no event can be read there. */
-enum err takeback_read(struct arena *a, const struct takeback_row *row,
-                       struct takeback *ret_takeback);
-/* For an event that is open (webhook/event_state.h), under its lock. Its message is as old as the event: the
- * time until it is processed began when it was received. */
-enum err takeback_give(struct tx *tx, const struct publisher *p, const struct takeback *t,
-                       const struct standing *s, int64_t now_ms);
+/* Copied to the arena. NOT_FOUND: no event of Stripe is stored under that id. */
+enum err requeue_local_find(struct tx *tx, struct arena *a, struct str event_id,
+                            struct requeue_local_row *ret_row);
+/* Slices of the row, and of the arena. VALIDATION: the row holds no readable event. */
+enum err requeue_local_read(struct arena *a, const struct requeue_local_row *row,
+                            struct requeue_local *ret_requeue);
+/* For an open event, under its lock (webhook/event_state.h). Its message is as old as the event: the
+ * time until it is applied counts from its receipt. */
+enum err requeue_local_add(struct tx *tx, const struct publisher *p, const struct requeue_local *t,
+                           const struct event_state *s, int64_t now_ms);

@@ -11,8 +11,8 @@ static struct {
     struct apply_event apply;
     struct job_kind kind;
     struct stripe_event event;
-    struct standing_new fresh;
-    struct standing standing;
+    struct new_event fresh;
+    struct event_state standing;
     struct message message;
 } w;
 
@@ -27,12 +27,12 @@ static void begin(void **state)
     arena_init(&w.arena, 1 << 20);
     w.kind = apply_event_kind(&w.apply, 3, 1000);
     assert_int_equal(stripe_event_read(&w.arena, S(EVENT), &w.event), OK);
-    w.fresh = (struct standing_new){ .event = &w.event,
-                                     .body = S(EVENT),
-                                     .request_id = S("req-1"),
-                                     .trace = S("00-1-1-01"),
-                                     .received_ms = env_now_ms(&w.rig->env[0]),
-                                     .message = env_uuid(&w.rig->env[0]) };
+    w.fresh = (struct new_event){ .event = &w.event,
+                                  .body = S(EVENT),
+                                  .request_id = S("req-1"),
+                                  .trace = S("00-1-1-01"),
+                                  .received_ms = env_now_ms(&w.rig->env[0]),
+                                  .message = env_uuid(&w.rig->env[0]) };
     w.message = (struct message){ .kind = APPLY_EVENT_KIND,
                                   .has_lane = w.event.has_lane,
                                   .lane = w.event.lane,
@@ -51,25 +51,25 @@ static void end(void)
 static enum err do_read(struct tx *tx, void *ctx)
 {
     (void)ctx;
-    return standing_read(tx, S("evt_1"), &w.standing);
+    return event_state_read(tx, S("evt_1"), &w.standing);
 }
 
 static enum err do_add(struct tx *tx, void *ctx)
 {
     (void)ctx;
-    return standing_read_or_add(tx, &w.fresh, &w.standing);
+    return event_state_read_or_add(tx, &w.fresh, &w.standing);
 }
 
 static enum err do_bury(struct tx *tx, void *ctx)
 {
     w.message.id = w.standing.message;
-    return standing_bury(tx, &w.kind, &w.message, env_now_ms(&w.rig->env[0]), ctx);
+    return event_state_bury(tx, &w.kind, &w.message, env_now_ms(&w.rig->env[0]), ctx);
 }
 
 static enum err do_revive(struct tx *tx, void *ctx)
 {
     (void)ctx;
-    return standing_revive(tx, &w.standing);
+    return event_state_revive(tx, &w.standing);
 }
 
 static enum err do_queue(struct tx *tx, void *ctx)
@@ -96,7 +96,7 @@ static enum err run(enum err (*unit)(struct tx *, void *), const void *ctx)
     return rig_do(w.rig, 0, unit, (void *)(uintptr_t)ctx);
 }
 
-static enum standing_kind look(void)
+static enum event_state_kind look(void)
 {
     assert_int_equal(run(do_read, NULL), OK);
     return w.standing.kind;
@@ -109,12 +109,12 @@ static void q4_an_unknown_event_is_stored_once_and_is_open(void **state)
     begin(state);
     assert_int_equal(run(do_read, NULL), ERR_NOT_FOUND);
     assert_int_equal(run(do_add, NULL), OK);
-    assert_int_equal(w.standing.kind, STANDING_OPEN);
+    assert_int_equal(w.standing.kind, EVENT_STATE_OPEN);
     assert_true(uuid_eq(w.standing.message, w.fresh.message));
     w.fresh.message = env_uuid(&w.rig->env[0]); /* it comes again */
     w.fresh.received_ms += 1000;
     assert_int_equal(run(do_add, NULL), OK);
-    assert_int_equal(w.standing.kind, STANDING_OPEN);
+    assert_int_equal(w.standing.kind, EVENT_STATE_OPEN);
     assert_false(uuid_eq(w.standing.message, w.fresh.message));
     assert_int_equal(w.standing.received_ms, w.fresh.received_ms - 1000);
     assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM webhook_events"), 1);
@@ -128,13 +128,13 @@ static void q4_what_the_queue_has_is_the_queues(void **state)
     begin(state);
     assert_int_equal(run(do_add, NULL), OK);
     assert_int_equal(run(do_queue, &w.standing.message), OK);
-    assert_int_equal(look(), STANDING_QUEUED);
+    assert_int_equal(look(), EVENT_STATE_QUEUED);
     assert_int_equal(sql_int(w.rig, "DELETE FROM message"), -1);
-    assert_int_equal(look(), STANDING_OPEN);
+    assert_int_equal(look(), EVENT_STATE_OPEN);
     ask = refetch_id(w.standing.message); /* its second half (E2) */
     assert_false(uuid_eq(ask, w.standing.message));
     assert_int_equal(run(do_queue, &ask), OK);
-    assert_int_equal(look(), STANDING_QUEUED);
+    assert_int_equal(look(), EVENT_STATE_QUEUED);
     end();
 }
 
@@ -147,7 +147,7 @@ static void q4_an_outcome_ends_it(void **state)
     assert_int_equal(run(do_add, NULL), OK);
     for (size_t i = 0; i < COUNT(words); i++) {
         assert_int_equal(run(do_outcome, words[i]), OK);
-        assert_int_equal(look(), STANDING_DONE);
+        assert_int_equal(look(), EVENT_STATE_DONE);
         sql_int(w.rig, "DELETE FROM webhook_outcomes");
     }
     end();
@@ -160,7 +160,7 @@ static void q4_a_dead_one_waits_for_an_operator_who_may_give_it_up(void **state)
     begin(state);
     assert_int_equal(run(do_add, NULL), OK);
     assert_int_equal(run(do_bury, "it is bad"), OK);
-    assert_int_equal(look(), STANDING_DEAD);
+    assert_int_equal(look(), EVENT_STATE_DEAD);
     sql_text(w.rig,
              "SELECT kind || '/' || ref || '/' || reason || '/' || attempts || '/' ||"
              " (lane IS NOT NULL) FROM dead_letters",
@@ -173,7 +173,7 @@ static void q4_a_dead_one_waits_for_an_operator_who_may_give_it_up(void **state)
     assert_int_not_equal(run(do_bury, "again"), OK); /* once */
     assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM audit"), 1);
     sql_int(w.rig, "DELETE FROM dead_letters");
-    assert_int_equal(look(), STANDING_GIVEN_UP);
+    assert_int_equal(look(), EVENT_STATE_GIVEN_UP);
     end();
 }
 
@@ -182,7 +182,7 @@ static void q4_whoever_takes_the_letter_first_has_the_event(void **state)
     begin(state);
     assert_int_equal(run(do_add, NULL), OK);
     assert_int_equal(run(do_bury, "it is bad"), OK);
-    assert_int_equal(look(), STANDING_DEAD);
+    assert_int_equal(look(), EVENT_STATE_DEAD);
     assert_int_equal(run(do_revive, NULL), OK);
     assert_int_equal(run(do_revive, NULL), ERR_STALE);
     assert_int_equal(sql_int(w.rig, "SELECT count(*) FROM dead_letters"), 0);
@@ -193,18 +193,18 @@ static void q4_whoever_takes_the_letter_first_has_the_event(void **state)
 
 struct slow {
     struct unit unit;
-    enum standing_kind seen;
+    enum event_state_kind seen;
     bool back;
 };
 
 static enum err slow_run(struct tx *tx, struct unit *u)
 {
     struct slow *s = CONTAINER_OF(u, struct slow, unit);
-    struct standing st;
-    enum err e = standing_read_or_add(tx, &w.fresh, &st);
+    struct event_state st;
+    enum err e = event_state_read_or_add(tx, &w.fresh, &st);
 
     s->seen = st.kind;
-    if (e || st.kind != STANDING_OPEN)
+    if (e || st.kind != EVENT_STATE_OPEN)
         return e;
     usleep(20 * 1000); /* the other one is here by now, and waits */
     return do_outcome(tx, (void *)(uintptr_t) "applied");
@@ -233,8 +233,8 @@ static void take_turns(void)
         while (!s[i].back)
             desk_next(&w.rig->den.desk);
         assert_int_equal(s[i].unit.err, OK);
-        open += s[i].seen == STANDING_OPEN;
-        done += s[i].seen == STANDING_DONE;
+        open += s[i].seen == EVENT_STATE_OPEN;
+        done += s[i].seen == EVENT_STATE_DONE;
     }
     assert_int_equal(open, 1);
     assert_int_equal(done, COUNT(s) - 1);

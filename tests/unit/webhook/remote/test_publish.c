@@ -246,16 +246,16 @@ static enum err find(struct tx *tx, void *row)
     enum err e;
 
     arena_init(&a, 1 << 20);
-    e = takeback_find(tx, &a, S("evt_1"), row);
+    e = requeue_local_find(tx, &a, S("evt_1"), row);
     if (!e)
-        assert_true(str_eq(((struct takeback_row *)row)->body, S(EVENT("evt_1"))));
+        assert_true(str_eq(((struct requeue_local_row *)row)->body, S(EVENT("evt_1"))));
     arena_release(&a);
     return e;
 }
 
 static void w8_what_paypay_sent_is_never_read_as_an_event_of_stripe(void **state)
 {
-    struct takeback_row row;
+    struct requeue_local_row row;
 
     begin(state);
     receive(EVENT("evt_1"));
@@ -372,8 +372,8 @@ static void q5_switched_back_what_the_remote_has_is_taken_back_at_the_next_look(
 
 static enum err decide(struct tx *tx, void *outcome)
 {
-    struct standing s;
-    enum err e = standing_read(tx, S("evt_1"), &s);
+    struct event_state s;
+    enum err e = event_state_read(tx, S("evt_1"), &s);
     struct val v[] = {
         V_BLOB(uuid_bytes(&s.message)), V_TEXT(str_of(outcome)), V_NULL, V_INT(1), V_NULL, V_NULL
     };
@@ -405,11 +405,11 @@ static void q5_what_came_back_before_the_answer_is_not_watched(void **state)
 
 static enum err end_watch(struct tx *tx, void *ctx)
 {
-    struct standing s;
-    enum err e = standing_read(tx, S("evt_1"), &s);
+    struct event_state s;
+    enum err e = event_state_read(tx, S("evt_1"), &s);
 
     (void)ctx;
-    return e ? e : watch_end(tx, w.rig->queue[0], s.message, env_now_ms(&w.rig->env[0]));
+    return e ? e : remote_watch_end(tx, w.rig->queue[0], s.message, env_now_ms(&w.rig->env[0]));
 }
 
 static void q5_a_watch_ends_with_the_outcome_and_may_be_ended_twice(void **state)
@@ -507,7 +507,7 @@ static void q5_a_letter_that_is_a_reference_buries_what_is_stored_and_open(void 
         look();
         answer(CALL_ANSWERED, 200, page);
         assert_int_equal(w.count, 0);
-        assert_int_equal(w.publisher.mirror_odd, 2); /* evt_9 is unknown, evt_3 cannot be read */
+        assert_int_equal(w.publisher.dlq_unmatched, 2); /* evt_9 is unknown, evt_3 cannot be read */
         assert_int_equal(count_of("dead_letters"), 2);
         assert_int_equal(count_of("dead_letters WHERE ref = 'evt_1' AND kind = 'stripe.event'"
                                   " AND attempts = 5 AND lane IS NOT NULL AND reason LIKE"

@@ -1,7 +1,6 @@
 /* qstash.h - the QStash v2 wire API, so that the unmodified @upstash/qstash SDK works against us,
- * and its signed deliveries. docs/qstash.md and
- * api/qstash.openapi.yaml describe what is supported. "The reference" in comments is the vendor's
- * API reference.
+ * and its signed deliveries. docs/qstash.md and api/qstash.openapi.yaml describe what is
+ * supported. "The reference" in comments is the vendor's API reference.
  *
  * A publish is answered when it is durable. It is delivered at least once, always under the same
  * id, and ends once: DELIVERED, FAILED (a dead letter) or CANCELED. Always: published = delivered +

@@ -1,6 +1,6 @@
 /* health.h - GET /healthz: the process lives. GET /readyz: it can do its work (O9): the store took
- * a write just now, the oldest ready message is young, the backlog is below its limit, and nobody
- * asked us to stop. Progress is what counts, not liveness (LESSONS 40). */
+ * a write just now, the oldest ready message is not too old, the backlog is below its limit, and
+ * the server is not stopping. Readiness measures progress, not liveness. */
 #pragma once
 
 #include "http/http.h"

@@ -39,8 +39,7 @@ struct login_failures {
     _Atomic bool scheduled;                   /* the task is posted or the timer armed */
 
     pthread_mutex_t lock;
-    struct login_failure_count
-        counts[LOGIN_FAILURE_COUNTS]; /* the first LOGIN_FAILURES: by reason alone */
+    struct login_failure_count counts[LOGIN_FAILURE_COUNTS]; /* the first ones by reason alone */
     size_t counts_used;
 
     /* on the executor */
@@ -48,8 +47,7 @@ struct login_failures {
     struct timer timer;
     struct unit unit;
     bool armed, writing, stopping;
-    struct login_failure_count
-        writing_counts[LOGIN_FAILURE_COUNTS]; /* being written to the database */
+    struct login_failure_count writing_counts[LOGIN_FAILURE_COUNTS]; /* taken for the rows */
     size_t writing_used;
     void (*stopped)(void *ctx);
     void *stopped_ctx;

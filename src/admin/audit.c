@@ -1,24 +1,17 @@
+/* audit.c - three reads, each a read-only unit of work of bounded size. Verification and export of
+ * the whole log take several requests: each answer has the cursor for the next. */
 #include "admin/audit.h"
 
 #include "audit/list.h"
 #include "audit/verify.h"
 #include "base/limits.h"
-#include "base/time/parse.h"
 #include "endpoint/answer.h"
 #include "endpoint/fields.h"
 #include "endpoint/query.h"
 
-#include <string.h>
-
 enum { PAGE_DEFAULT = 20 };
 
-#define WORDS_TEXT "must be a text of 1 to 255 characters", "1〜255 文字の文字列にしてください"
-#define WORDS_UUID "must be a UUID", "UUID を指定してください"
-#define WORDS_TIME                                                                                 \
-    "must be a time after 1970 like 2026-11-16T09:30:00Z",                                         \
-        "2026-11-16T09:30:00Z のような 1970 年より後の日時にしてください"
-
-struct admin_audit_look { /* one request, in its own arena */
+struct audit_call { /* one request, in its own arena */
     struct api_answer answer;
     struct audit_filter filter;
     int limit;
@@ -35,44 +28,27 @@ struct admin_audit_look { /* one request, in its own arena */
 
 /* --- parameters --- */
 
-static size_t audit_count_chars(struct str s)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s.n; i++)
-        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-    return n;
-}
-
-/* PostgreSQL has no text with a NUL in it. */
-static bool audit_set_text(struct str value, struct str *ret_text)
-{
-    *ret_text = value;
-    return value.n && str_is_utf8(value) && audit_count_chars(value) <= LIMIT_AUDIT_TEXT &&
-           !memchr(value.p, '\0', value.n);
-}
-
 static bool audit_read_operation(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return audit_set_text(value, &((struct admin_audit_look *)ctx)->filter.operation);
+    return query_text(value, LIMIT_AUDIT_TEXT, &((struct audit_call *)ctx)->filter.operation);
 }
 
 static bool audit_read_subject(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return audit_set_text(value, &((struct admin_audit_look *)ctx)->filter.subject);
+    return query_text(value, LIMIT_AUDIT_TEXT, &((struct audit_call *)ctx)->filter.subject);
 }
 
 static bool audit_read_result(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return audit_set_text(value, &((struct admin_audit_look *)ctx)->filter.result);
+    return query_text(value, LIMIT_AUDIT_TEXT, &((struct audit_call *)ctx)->filter.result);
 }
 
 static bool audit_read_payment(struct request *r, void *ctx, struct str value)
 {
-    struct audit_filter *f = &((struct admin_audit_look *)ctx)->filter;
+    struct audit_filter *f = &((struct audit_call *)ctx)->filter;
 
     (void)r;
     return f->has_payment = uuid_parse(value, &f->payment);
@@ -80,51 +56,46 @@ static bool audit_read_payment(struct request *r, void *ctx, struct str value)
 
 static bool audit_read_user(struct request *r, void *ctx, struct str value)
 {
-    struct audit_filter *f = &((struct admin_audit_look *)ctx)->filter;
+    struct audit_filter *f = &((struct audit_call *)ctx)->filter;
 
     (void)r;
     return f->has_user = uuid_parse(value, &f->user);
 }
 
-static bool audit_set_time(struct str value, int64_t *ret_ms) /* 0 would mean: open */
-{
-    return time_parse(value, ret_ms) && *ret_ms > 0;
-}
-
 static bool audit_read_from(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return audit_set_time(value, &((struct admin_audit_look *)ctx)->filter.from_ms);
+    return query_time(value, &((struct audit_call *)ctx)->filter.from_ms);
 }
 
 static bool audit_read_to(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return audit_set_time(value, &((struct admin_audit_look *)ctx)->filter.to_ms);
+    return query_time(value, &((struct audit_call *)ctx)->filter.to_ms);
 }
 
 static bool audit_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct admin_audit_look *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct audit_call *)ctx)->limit);
 }
 
 static bool audit_read_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct admin_audit_look *l = ctx;
+    struct audit_call *c = ctx;
 
     (void)r;
-    return l->has_cursor = audit_cursor_read(value, &l->cursor);
+    return c->has_cursor = audit_cursor_read(value, &c->cursor);
 }
 
 /* --- pages --- */
 
 static enum err audit_read_page(struct tx *tx, struct unit *u)
 {
-    struct admin_audit_look *l = CONTAINER_OF(u, struct admin_audit_look, answer.unit);
+    struct audit_call *c = CONTAINER_OF(u, struct audit_call, answer.unit);
 
-    return audit_page(tx, u->arena, &l->filter, l->has_cursor ? &l->cursor : NULL, l->limit,
-                      &l->answer.text);
+    return audit_page(tx, u->arena, &c->filter, c->has_cursor ? &c->cursor : NULL, c->limit,
+                      &c->answer.text);
 }
 
 ANSWERS static bool audit_times_are_fine(struct request *r, const struct audit_filter *f)
@@ -132,33 +103,32 @@ ANSWERS static bool audit_times_are_fine(struct request *r, const struct audit_f
     struct json_problems problems;
 
     fields_problems(r, &problems);
-    if (f->from_ms && f->to_ms && f->from_ms >= f->to_ms)
-        json_problem_in(&problems, "to", "must be later than from", "from より後にしてください");
+    query_check_times(f->from_ms, f->to_ms, &problems);
     return !fields_refused(r, &problems);
 }
 
 void api_audit_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct query_parameter parameters[] = {
-        { "operation", audit_read_operation, WORDS_TEXT },
-        { "paymentId", audit_read_payment, WORDS_UUID },
-        { "userId", audit_read_user, WORDS_UUID },
-        { "subject", audit_read_subject, WORDS_TEXT },
-        { "result", audit_read_result, WORDS_TEXT },
-        { "from", audit_read_from, WORDS_TIME },
-        { "to", audit_read_to, WORDS_TIME },
+        { "operation", audit_read_operation, QUERY_TEXT_WORDS },
+        { "paymentId", audit_read_payment, QUERY_UUID_WORDS },
+        { "userId", audit_read_user, QUERY_UUID_WORDS },
+        { "subject", audit_read_subject, QUERY_TEXT_WORDS },
+        { "result", audit_read_result, QUERY_TEXT_WORDS },
+        { "from", audit_read_from, QUERY_TIME_WORDS },
+        { "to", audit_read_to, QUERY_TIME_WORDS },
         QUERY_LIMIT(audit_read_limit),
         QUERY_CURSOR(audit_read_cursor),
     };
     static const struct unit_kind kind = { "audit.list", UNIT_READ, audit_read_page, NULL };
-    struct admin_audit_look *l = api_room(r, sizeof(*l));
+    struct audit_call *c = api_room(r, sizeof(*c));
 
     (void)p;
-    if (!l)
+    if (!c)
         return;
-    l->limit = PAGE_DEFAULT;
-    if (query_read(r, parameters, COUNT(parameters), l) && audit_times_are_fine(r, &l->filter))
-        api_answer_post(&l->answer, r, ctx, &kind, api_answer_show);
+    c->limit = PAGE_DEFAULT;
+    if (query_read(r, parameters, COUNT(parameters), c) && audit_times_are_fine(r, &c->filter))
+        api_answer_post(&c->answer, r, ctx, &kind, api_answer_show);
 }
 
 /* --- verifying --- */
@@ -166,20 +136,20 @@ void api_audit_list(struct request *r, void *ctx, const struct principal *p)
 static bool audit_read_place(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return audit_place_read(value, &((struct admin_audit_look *)ctx)->place);
+    return audit_place_read(value, &((struct audit_call *)ctx)->place);
 }
 
 static bool audit_read_expect(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return audit_expect_read(value, &((struct admin_audit_look *)ctx)->expect);
+    return audit_expect_read(value, &((struct audit_call *)ctx)->expect);
 }
 
-static enum err admin_audit_verify(struct tx *tx, struct unit *u)
+static enum err audit_run_verify(struct tx *tx, struct unit *u)
 {
-    struct admin_audit_look *l = CONTAINER_OF(u, struct admin_audit_look, answer.unit);
+    struct audit_call *c = CONTAINER_OF(u, struct audit_call, answer.unit);
 
-    return audit_verify_step(tx, u->arena, &l->place, &l->expect, &l->answer.text);
+    return audit_verify_step(tx, u->arena, &c->place, &c->expect, &c->answer.text);
 }
 
 void api_audit_verify(struct request *r, void *ctx, const struct principal *p)
@@ -190,55 +160,55 @@ void api_audit_verify(struct request *r, void *ctx, const struct principal *p)
           "シール番号、コロン、64 桁の 16 進数のハッシュの形にしてください" },
         QUERY_CURSOR(audit_read_place),
     };
-    static const struct unit_kind kind = { "audit.verify", UNIT_READ, admin_audit_verify, NULL };
-    struct admin_audit_look *l = api_room(r, sizeof(*l));
+    static const struct unit_kind kind = { "audit.verify", UNIT_READ, audit_run_verify, NULL };
+    struct audit_call *c = api_room(r, sizeof(*c));
 
     (void)p;
-    if (l && query_read(r, parameters, COUNT(parameters), l))
-        api_answer_post(&l->answer, r, ctx, &kind, api_answer_show);
+    if (c && query_read(r, parameters, COUNT(parameters), c))
+        api_answer_post(&c->answer, r, ctx, &kind, api_answer_show);
 }
 
-/* --- all of it --- */
+/* --- export --- */
 
 static bool audit_read_format(struct request *r, void *ctx, struct str value)
 {
-    struct admin_audit_look *l = ctx;
+    struct audit_call *c = ctx;
 
     (void)r;
-    l->format = str_eq(value, S("csv")) ? AUDIT_CSV : AUDIT_JSONL;
-    return l->format == AUDIT_CSV || str_eq(value, S("jsonl"));
+    c->format = str_eq(value, S("csv")) ? AUDIT_CSV : AUDIT_JSONL;
+    return c->format == AUDIT_CSV || str_eq(value, S("jsonl"));
 }
 
 static bool audit_read_export_from(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return audit_export_read(value, &((struct admin_audit_look *)ctx)->export_from);
+    return audit_export_read(value, &((struct audit_call *)ctx)->export_from);
 }
 
-static enum err admin_audit_export(struct tx *tx, struct unit *u)
+static enum err audit_run_export(struct tx *tx, struct unit *u)
 {
-    struct admin_audit_look *l = CONTAINER_OF(u, struct admin_audit_look, answer.unit);
+    struct audit_call *c = CONTAINER_OF(u, struct audit_call, answer.unit);
 
-    return audit_export(tx, u->arena, l->format, &l->export_from, &l->export);
+    return audit_export(tx, u->arena, c->format, &c->export_from, &c->export);
 }
 
-static void admin_audit_exported(struct unit *u)
+static void audit_answer_export(struct unit *u)
 {
-    struct admin_audit_look *l = CONTAINER_OF(u, struct admin_audit_look, answer.unit);
-    struct request *r = l->answer.request;
+    struct audit_call *c = CONTAINER_OF(u, struct audit_call, answer.unit);
+    struct request *r = c->answer.request;
     char next[AUDIT_EXPORT_TEXT + 1];
 
     if (u->err) {
         reply_problem(r, u->err, NULL);
         return;
     }
-    audit_export_text(&l->export.next, next);
-    if (!l->export.is_last)
+    audit_export_text(&c->export.next, next);
+    if (!c->export.is_last)
         reply_header(r, S("X-Next-Cursor"), str_of(next));
     reply_header(r, S("Content-Disposition"), S("attachment"));
     reply_send(r, 200,
-               l->format == AUDIT_CSV ? S("text/csv; charset=utf-8") : S("application/jsonl"),
-               l->export.text);
+               c->format == AUDIT_CSV ? S("text/csv; charset=utf-8") : S("application/jsonl"),
+               c->export.text);
 }
 
 void api_audit_export(struct request *r, void *ctx, const struct principal *p)
@@ -248,10 +218,10 @@ void api_audit_export(struct request *r, void *ctx, const struct principal *p)
         { "cursor", audit_read_export_from, "must be the X-Next-Cursor of an earlier part",
           "前の応答の X-Next-Cursor を指定してください" },
     };
-    static const struct unit_kind kind = { "audit.export", UNIT_READ, admin_audit_export, NULL };
-    struct admin_audit_look *l = api_room(r, sizeof(*l));
+    static const struct unit_kind kind = { "audit.export", UNIT_READ, audit_run_export, NULL };
+    struct audit_call *c = api_room(r, sizeof(*c));
 
     (void)p;
-    if (l && query_read(r, parameters, COUNT(parameters), l))
-        api_answer_post(&l->answer, r, ctx, &kind, admin_audit_exported);
+    if (c && query_read(r, parameters, COUNT(parameters), c))
+        api_answer_post(&c->answer, r, ctx, &kind, audit_answer_export);
 }

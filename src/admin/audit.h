@@ -1,4 +1,4 @@
-/* audit.h - the audit log for admin (O6): pages, whether it is what was sealed, all of it. */
+/* audit.h - the audit log for operators (O6): pages, verification of its seals, export. */
 #pragma once
 
 #include "auth/auth.h"
@@ -10,5 +10,6 @@
 void api_audit_list(struct request *r, void *ctx, const struct principal *p);
 /* GET /api/v1/admin/audit/verify?expect=&cursor= */
 void api_audit_verify(struct request *r, void *ctx, const struct principal *p);
-/* GET /api/v1/admin/audit/export?format=&cursor= ; X-Next-Cursor, where there is more */
+/* GET /api/v1/admin/audit/export?format=&cursor= ; X-Next-Cursor unless this is the last
+ * part */
 void api_audit_export(struct request *r, void *ctx, const struct principal *p);

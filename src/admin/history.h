@@ -1,5 +1,5 @@
-/* history.h - what became of the provider's events, and what people were told. For admin. Bodies of
- * events are not shown: they hold what a customer's card and address look like (A6). */
+/* history.h - the outcomes of the provider's events, and the notifications sent to people. The
+ * bodies of events are never shown, since they hold personal data of customers (A6). */
 #pragma once
 
 #include "auth/auth.h"

@@ -1,5 +1,5 @@
-/* notifications.c - notifications first, then the sends of all of them in one statement. Whom
- * they went to is shown masked: an admin has to know it again, not to write it down. */
+/* notifications.c - reads a page of notifications, then the sends of all of them in one statement.
+ * Addresses are shown masked: enough for an operator to recognize one, not enough to copy it. */
 #include "admin/notifications.h"
 
 #include "base/json/write.h"
@@ -12,7 +12,7 @@
 
 enum { SEND_COLUMNS = 8 };
 
-/* Bytes of values live until the unit's run ends. */
+/* The values borrow bytes that live until the unit's run ends. */
 struct notifications_send {
     struct notifications_send *next;
     struct val v[SEND_COLUMNS];
@@ -25,7 +25,7 @@ struct notifications_found {
     struct notifications_send *first, **last;
 };
 
-static enum err keep_notice(void *ctx, const struct row *row)
+static enum err notifications_keep(void *ctx, const struct row *row)
 {
     struct notifications_found *f = ctx;
 
@@ -35,7 +35,7 @@ static enum err keep_notice(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err keep_send(void *ctx, const struct row *row)
+static enum err notifications_keep_send(void *ctx, const struct row *row)
 {
     struct notifications_found *f = ctx;
     struct notifications_send *s = arena_alloc(f->arena, 1, sizeof(*s));
@@ -48,7 +48,7 @@ static enum err keep_send(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err notifications_find(struct tx *tx, const struct notice_page *p,
+static enum err notifications_find(struct tx *tx, const struct notification_page *p,
                                    struct notifications_found *f)
 {
     struct val before = V_BLOB(uuid_bytes(&p->before)), limit = V_INT(p->limit + 1);
@@ -59,23 +59,25 @@ static enum err notifications_find(struct tx *tx, const struct notice_page *p,
     if (p->payment) {
         struct val of[] = { V_BLOB(uuid_bytes(p->payment)), before, limit };
 
-        e = tx_each(tx, STMT_notifications_of_payment, of, COUNT(of), keep_notice, f);
+        e = tx_each(tx, STMT_notifications_of_payment, of, COUNT(of), notifications_keep, f);
     } else {
-        e = tx_each(tx, STMT_notifications_page, page, COUNT(page), keep_notice, f);
+        e = tx_each(tx, STMT_notifications_page, page, COUNT(page), notifications_keep, f);
     }
     for (size_t i = 0; i < f->count; i++)
         ids[i] = f->rows[i].col[0];
-    return e || !f->count ? e : tx_bulk(tx, STMT_sends_of_many, ids, f->count, 1, keep_send, f);
+    return e || !f->count
+               ? e
+               : tx_bulk(tx, STMT_sends_of_many, ids, f->count, 1, notifications_keep_send, f);
 }
 
 /* --- one line --- */
 
-static void out_when(struct buf *b, const char *name, const struct val *v)
+void history_out_time(struct buf *b, const char *name, const struct val *v)
 {
     out_time(b, name, v->type == VAL_INT ? v->i : 0);
 }
 
-static void out_send(struct buf *b, const struct val *v)
+static void notification_out_send(struct buf *b, const struct val *v)
 {
     char masked[MASKED_MAX];
 
@@ -85,12 +87,13 @@ static void out_send(struct buf *b, const struct val *v)
     out_val_text(b, "status", &v[3]);
     out_int(b, "tries", v[4].i);
     out_val_text(b, "why", &v[5]);
-    out_when(b, "createdAt", &v[6]);
-    out_when(b, "updatedAt", &v[7]);
+    history_out_time(b, "createdAt", &v[6]);
+    history_out_time(b, "updatedAt", &v[7]);
     buf_char(b, '}');
 }
 
-static void out_sends(struct buf *b, const struct notifications_found *f, struct str notification)
+static void notification_out_sends(struct buf *b, const struct notifications_found *f,
+                                   struct str notification)
 {
     const char *glue = "";
 
@@ -99,13 +102,14 @@ static void out_sends(struct buf *b, const struct notifications_found *f, struct
     for (const struct notifications_send *s = f->first; s; s = s->next)
         if (str_eq(s->v[0].s, notification)) {
             buf_add(b, str_of(glue));
-            out_send(b, s->v);
+            notification_out_send(b, s->v);
             glue = ",";
         }
     buf_char(b, ']');
 }
 
-static void out_notice(struct buf *b, const struct notifications_found *f, const struct val *v)
+static void notification_out(struct buf *b, const struct notifications_found *f,
+                             const struct val *v)
 {
     buf_char(b, '{');
     out_val_uuid(b, "id", &v[0]);
@@ -117,13 +121,13 @@ static void out_notice(struct buf *b, const struct notifications_found *f, const
     out_val_text(b, "title", &v[6]);
     out_val_text(b, "body", &v[7]);
     out_json(b, "data", v[8].s);
-    out_when(b, "createdAt", &v[9]);
-    out_when(b, "recordedAt", &v[10]);
-    out_sends(b, f, v[0].s);
+    history_out_time(b, "createdAt", &v[9]);
+    history_out_time(b, "recordedAt", &v[10]);
+    notification_out_sends(b, f, v[0].s);
     buf_char(b, '}');
 }
 
-enum err history_notices(struct tx *tx, const struct notice_page *p)
+enum err history_notification_page(struct tx *tx, const struct notification_page *p)
 {
     struct notifications_found *f = arena_alloc(p->arena, 1, sizeof(*f));
     size_t limit = (size_t)p->limit, shown;
@@ -138,7 +142,7 @@ enum err history_notices(struct tx *tx, const struct notice_page *p)
     shown = f->count < limit ? f->count : limit;
     for (size_t i = 0; i < shown && !e; i++) {
         buf_add(p->out, i ? S(",") : S(""));
-        out_notice(p->out, f, f->rows[i].col);
+        notification_out(p->out, f, f->rows[i].col);
     }
     if (!e && f->count > limit && !uuid_of_bytes(f->rows[limit - 1].col[0].s, &last))
         e = ERR_INTERNAL;

@@ -1,5 +1,5 @@
-/* notifications.h - a page of what people were told, and of what became of it. Only history.c
- * includes this. */
+/* notifications.h - a page of notifications with the state of their sends. Only history.c includes
+ * this. */
 #pragma once
 
 #include "base/arena.h"
@@ -7,13 +7,15 @@
 #include "base/uuid.h"
 #include "store/tx.h"
 
-struct notice_page {
+struct notification_page {
     struct arena *arena;
-    const struct uuid *payment; /* NULL: of all */
+    const struct uuid *payment; /* NULL: of all payments */
     struct uuid before;         /* exclusive */
     int limit;                  /* LIMIT_PAGE at most */
-    struct buf *out;            /* where {"data":[ has begun */
+    struct buf *out;            /* has {"data":[ already */
 };
 
-/* The lines, and the cursor behind them. */
-enum err history_notices(struct tx *tx, const struct notice_page *p);
+/* A column that holds a time, or NULL. */
+void history_out_time(struct buf *b, const char *name, const struct val *v);
+/* Adds the entries and the next cursor. */
+enum err history_notification_page(struct tx *tx, const struct notification_page *p);

@@ -1,6 +1,8 @@
+/* page.c - finds the file, then answers it plain or gzipped, or with 304 if the client's copy has
+ * the same ETag. The two encodings of a file have different ETags. */
 #include "admin/page.h"
 
-static const struct page_file *admin_page_find(struct str path)
+static const struct page_file *page_find(struct str path)
 {
     for (const struct page_file *f = page_files; f->path; f++)
         if (str_eq(path, str_of(f->path)))
@@ -8,7 +10,7 @@ static const struct page_file *admin_page_find(struct str path)
     return NULL;
 }
 
-static struct str path_below(struct str path)
+static struct str page_path_below(struct str path)
 {
     struct str prefix = S("/admin");
 
@@ -21,7 +23,7 @@ static struct str path_below(struct str path)
     return path.n ? path : S("index.html");
 }
 
-static void admin_page_guard(struct request *r)
+static void page_add_security_headers(struct request *r)
 {
     reply_header(r, S("Content-Security-Policy"),
                  S("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -33,8 +35,8 @@ static void admin_page_guard(struct request *r)
     reply_header(r, S("Cross-Origin-Resource-Policy"), S("same-origin"));
 }
 
-/* If-None-Match is a list; a proxy that packs what it passes on makes its tags weak. */
-static bool is_known(struct str header, struct str etag)
+/* If-None-Match is a list. A proxy that compresses answers makes ETags weak, so "W/" is ignored. */
+static bool page_is_known_etag(struct str header, struct str etag)
 {
     while (header.n) {
         struct str one = str_trim(str_cut(&header, ','));
@@ -49,8 +51,9 @@ static bool is_known(struct str header, struct str etag)
     return false;
 }
 
-/* "gzip;q=0.5" -> "gzip". *ret_taken: its weight is not 0, which refuses it (RFC 9110 12.4.2). */
-static struct str coding_of(struct str one, bool *ret_taken)
+/* "gzip;q=0.5" -> "gzip". *ret_taken: the weight is not 0, which means "not acceptable" (RFC 9110
+ * 12.4.2). */
+static struct str page_coding_of(struct str one, bool *ret_taken)
 {
     struct str name = str_trim(str_cut(&one, ';'));
     struct str weight = str_trim(one);
@@ -65,15 +68,15 @@ static struct str coding_of(struct str one, bool *ret_taken)
     return name;
 }
 
-/* What is said of gzip itself counts more than what is said of "*". Two lines of that header read
- * as none: plain is never wrong. */
-static bool takes_gzip(struct str header)
+/* An entry for gzip takes precedence over "*". With two Accept-Encoding lines the answer is plain,
+ * which is always acceptable. */
+static bool page_takes_gzip(struct str header)
 {
     bool any = false;
 
     while (header.n) {
         bool taken;
-        struct str name = coding_of(str_cut(&header, ','), &taken);
+        struct str name = page_coding_of(str_cut(&header, ','), &taken);
 
         if (str_eq_nocase(name, S("gzip")) || str_eq_nocase(name, S("x-gzip")))
             return taken;
@@ -83,12 +86,12 @@ static bool takes_gzip(struct str header)
     return any;
 }
 
-static void send_form(struct request *r, struct str type, const struct page_form *form)
+static void page_send(struct request *r, struct str type, const struct page_form *form)
 {
     reply_header(r, S("ETag"), str_of(form->etag));
     reply_header(r, S("Vary"), S("Accept-Encoding"));
-    reply_header(r, S("Cache-Control"), S("no-cache")); /* asked again each time: 304 */
-    if (is_known(request_header(r, S("If-None-Match"), NULL), str_of(form->etag)))
+    reply_header(r, S("Cache-Control"), S("no-cache")); /* the browser revalidates each time */
+    if (page_is_known_etag(request_header(r, S("If-None-Match"), NULL), str_of(form->etag)))
         reply_send(r, 304, type, S(""));
     else
         reply_send(r, 200, type, (struct str){ (const char *)form->bytes, form->size });
@@ -96,18 +99,18 @@ static void send_form(struct request *r, struct str type, const struct page_form
 
 void admin_page(struct request *r, void *ctx)
 {
-    const struct page_file *f = admin_page_find(path_below(r->path));
+    const struct page_file *f = page_find(page_path_below(r->path));
 
     (void)ctx;
-    admin_page_guard(r);
+    page_add_security_headers(r);
     if (!f) {
         reply_problem(r, ERR_NOT_FOUND, NULL);
         return;
     }
-    if (takes_gzip(request_header(r, S("Accept-Encoding"), NULL))) {
+    if (page_takes_gzip(request_header(r, S("Accept-Encoding"), NULL))) {
         reply_header(r, S("Content-Encoding"), S("gzip"));
-        send_form(r, str_of(f->type), &f->gzip);
+        page_send(r, str_of(f->type), &f->gzip);
     } else {
-        send_form(r, str_of(f->type), &f->plain);
+        page_send(r, str_of(f->type), &f->plain);
     }
 }

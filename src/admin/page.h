@@ -1,13 +1,13 @@
 /* page.h - the admin page (O8): the files of web/, built into the program.
  *
- * Everybody may have them: they hold nothing. What the page shows it asks /api/v1/admin/ for, and
- * that asks who is there (A3). Its Content-Security-Policy lets it load from here and talk to here,
- * and nothing else: no inline script, no inline style, no frame around it. */
+ * The files are public, since they hold no data: the page requests its data from /api/v1/admin/,
+ * which checks the session (A3). The Content-Security-Policy allows loading from and requests to
+ * this server only, without inline scripts, inline styles or frames around the page. */
 #pragma once
 
 #include "http/http.h"
 
-/* The bytes of a file in one of the ways in which they are sent. */
+/* The bytes of a file in one encoding. */
 struct page_form {
     const char *etag; /* with its quotes */
     const unsigned char *bytes;
@@ -22,6 +22,6 @@ struct page_file {
 
 extern const struct page_file page_files[]; /* made at build; the last one has no path */
 
-/* GET /admin and GET /admin/ and what follows: a file, packed by gzip where the client takes that.
- * Ways of the page itself are behind its '#'. */
+/* GET /admin, GET /admin/ and the paths below: a file, with gzip if the client accepts it. The
+ * page's own routes are in the fragment, after '#'. */
 void admin_page(struct request *r, void *ctx);

@@ -1,18 +1,18 @@
+/* payments.c - reads are units of work of payment/search; an act goes to payment_operate(), which
+ * needs an Idempotency-Key like any client's request. What an act leaves behind at a crash is in
+ * payment/operate.h. */
 #include "admin/payments.h"
 
 #include "base/limits.h"
-#include "base/time/parse.h"
 #include "domain/key.h"
 #include "endpoint/fields.h"
 #include "endpoint/query.h"
 #include "payment/search/search.h"
 #include "payment/search/text.h"
 
-#include <string.h>
-
 enum { PAGE_DEFAULT = 20, GATEWAY_CHARS = 64 };
 
-struct admin_payment_look { /* one request, in its own arena */
+struct admin_payment_call { /* one request, in its own arena */
     struct api_answer answer;
     struct payment_query query;
     bool has_cursor;
@@ -27,13 +27,13 @@ struct admin_payment_look { /* one request, in its own arena */
 static bool admin_payment_query_text(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    ((struct admin_payment_look *)ctx)->query.text = value;
+    ((struct admin_payment_call *)ctx)->query.text = value;
     return find_text_fits(value);
 }
 
 static bool admin_payment_query_status(struct request *r, void *ctx, struct str value)
 {
-    struct payment_query *q = &((struct admin_payment_look *)ctx)->query;
+    struct payment_query *q = &((struct admin_payment_call *)ctx)->query;
 
     (void)r;
     return q->has_status = payment_status_parse(value, &q->status);
@@ -41,7 +41,7 @@ static bool admin_payment_query_status(struct request *r, void *ctx, struct str 
 
 static bool admin_payment_query_context(struct request *r, void *ctx, struct str value)
 {
-    struct payment_query *q = &((struct admin_payment_look *)ctx)->query;
+    struct payment_query *q = &((struct admin_payment_call *)ctx)->query;
 
     (void)r;
     return q->has_context = payment_context_parse(value, &q->context);
@@ -50,34 +50,28 @@ static bool admin_payment_query_context(struct request *r, void *ctx, struct str
 static bool admin_payment_query_gateway(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    ((struct admin_payment_look *)ctx)->query.gateway = value;
+    ((struct admin_payment_call *)ctx)->query.gateway = value;
     for (size_t i = 0; i < value.n; i++)
         if (value.p[i] <= ' ' || value.p[i] > '~')
             return false;
     return value.n && value.n <= GATEWAY_CHARS;
 }
 
-/* 0 would mean: open. */
-static bool admin_payment_set_time(struct str value, int64_t *ret_ms)
-{
-    return time_parse(value, ret_ms) && *ret_ms > 0;
-}
-
 static bool admin_payment_query_from(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return admin_payment_set_time(value, &((struct admin_payment_look *)ctx)->query.from_ms);
+    return query_time(value, &((struct admin_payment_call *)ctx)->query.from_ms);
 }
 
 static bool admin_payment_query_to(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return admin_payment_set_time(value, &((struct admin_payment_look *)ctx)->query.to_ms);
+    return query_time(value, &((struct admin_payment_call *)ctx)->query.to_ms);
 }
 
 static bool admin_payment_query_user(struct request *r, void *ctx, struct str value)
 {
-    struct payment_query *q = &((struct admin_payment_look *)ctx)->query;
+    struct payment_query *q = &((struct admin_payment_call *)ctx)->query;
 
     (void)r;
     return q->has_user = uuid_parse(value, &q->user);
@@ -85,30 +79,25 @@ static bool admin_payment_query_user(struct request *r, void *ctx, struct str va
 
 static bool admin_payment_query_booking(struct request *r, void *ctx, struct str value)
 {
-    struct payment_query *q = &((struct admin_payment_look *)ctx)->query;
+    struct payment_query *q = &((struct admin_payment_call *)ctx)->query;
 
     (void)r;
     return q->has_booking = uuid_parse(value, &q->booking);
 }
 
-static bool admin_payment_query_count(struct request *r, void *ctx, struct str value)
+static bool admin_payment_query_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct admin_payment_look *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct admin_payment_call *)ctx)->limit);
 }
 
-static bool admin_payment_query_place(struct request *r, void *ctx, struct str value)
+static bool admin_payment_query_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct admin_payment_look *l = ctx;
+    struct admin_payment_call *c = ctx;
 
     (void)r;
-    return l->has_cursor = payment_place_read(value, &l->cursor);
+    return c->has_cursor = payment_place_read(value, &c->cursor);
 }
-
-#define WORDS_UUID "must be a UUID", "UUID を指定してください"
-#define WORDS_TIME                                                                                 \
-    "must be a time after 1970 like 2026-11-16T09:30:00Z",                                         \
-        "2026-11-16T09:30:00Z のような 1970 年より後の日時にしてください"
 
 static const struct query_parameter parameters[] = {
     { "q", admin_payment_query_text, "must be a text of at most 255 characters",
@@ -120,50 +109,49 @@ static const struct query_parameter parameters[] = {
       "booking、purchase、participant のいずれかにしてください" },
     { "gateway", admin_payment_query_gateway, "must be the name of a gateway",
       "ゲートウェイの名前を指定してください" },
-    { "from", admin_payment_query_from, WORDS_TIME },
-    { "to", admin_payment_query_to, WORDS_TIME },
-    { "userId", admin_payment_query_user, WORDS_UUID },
-    { "bookingId", admin_payment_query_booking, WORDS_UUID },
-    QUERY_LIMIT(admin_payment_query_count),
-    QUERY_CURSOR(admin_payment_query_place),
+    { "from", admin_payment_query_from, QUERY_TIME_WORDS },
+    { "to", admin_payment_query_to, QUERY_TIME_WORDS },
+    { "userId", admin_payment_query_user, QUERY_UUID_WORDS },
+    { "bookingId", admin_payment_query_booking, QUERY_UUID_WORDS },
+    QUERY_LIMIT(admin_payment_query_limit),
+    QUERY_CURSOR(admin_payment_query_cursor),
 };
 
-ANSWERS static bool admin_payment_read_query(struct request *r, struct admin_payment_look *l)
+ANSWERS static bool admin_payment_read_query(struct request *r, struct admin_payment_call *c)
 {
-    const struct payment_query *q = &l->query;
+    const struct payment_query *q = &c->query;
     struct json_problems problems;
 
-    l->limit = PAGE_DEFAULT;
-    if (!query_read(r, parameters, COUNT(parameters), l))
+    c->limit = PAGE_DEFAULT;
+    if (!query_read(r, parameters, COUNT(parameters), c))
         return false;
     fields_problems(r, &problems);
-    if (q->from_ms && q->to_ms && q->from_ms >= q->to_ms)
-        json_problem_in(&problems, "to", "must be later than from", "from より後にしてください");
+    query_check_times(q->from_ms, q->to_ms, &problems);
     return !fields_refused(r, &problems);
 }
 
-/* --- looking --- */
+/* --- reading --- */
 
 static enum err admin_payment_read_page(struct tx *tx, struct unit *u)
 {
-    struct admin_payment_look *l = CONTAINER_OF(u, struct admin_payment_look, answer.unit);
+    struct admin_payment_call *c = CONTAINER_OF(u, struct admin_payment_call, answer.unit);
 
-    return payment_find(tx, u->arena, &l->query, l->has_cursor ? &l->cursor : NULL, l->limit,
-                        &l->answer.text);
+    return payment_find(tx, u->arena, &c->query, c->has_cursor ? &c->cursor : NULL, c->limit,
+                        &c->answer.text);
 }
 
 static enum err admin_payment_read_one(struct tx *tx, struct unit *u)
 {
-    struct admin_payment_look *l = CONTAINER_OF(u, struct admin_payment_look, answer.unit);
+    struct admin_payment_call *c = CONTAINER_OF(u, struct admin_payment_call, answer.unit);
 
-    return payment_show(tx, u->arena, l->payables, l->id, &l->answer.text);
+    return payment_show(tx, u->arena, c->payables, c->id, &c->answer.text);
 }
 
 static enum err admin_payment_read_key(struct tx *tx, struct unit *u)
 {
-    struct admin_payment_look *l = CONTAINER_OF(u, struct admin_payment_look, answer.unit);
+    struct admin_payment_call *c = CONTAINER_OF(u, struct admin_payment_call, answer.unit);
 
-    return payment_key_uses(tx, u->arena, l->id, env_now_ms(tx_env(tx)), &l->answer.text);
+    return payment_key_uses(tx, u->arena, c->id, env_now_ms(tx_env(tx)), &c->answer.text);
 }
 
 void api_admin_payment_list(struct request *r, void *ctx, const struct principal *p)
@@ -171,11 +159,11 @@ void api_admin_payment_list(struct request *r, void *ctx, const struct principal
     static const struct unit_kind kind = { "payment.find", UNIT_READ, admin_payment_read_page,
                                            NULL };
     const struct api_payments *api = ctx;
-    struct admin_payment_look *l = api_room(r, sizeof(*l));
+    struct admin_payment_call *c = api_room(r, sizeof(*c));
 
     (void)p;
-    if (l && admin_payment_read_query(r, l))
-        api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
+    if (c && admin_payment_read_query(r, c))
+        api_answer_post(&c->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }
 
 void api_admin_payment_get(struct request *r, void *ctx, const struct principal *p)
@@ -183,36 +171,33 @@ void api_admin_payment_get(struct request *r, void *ctx, const struct principal 
     static const struct unit_kind kind = { "payment.show", UNIT_READ, admin_payment_read_one,
                                            NULL };
     const struct api_payments *api = ctx;
-    struct admin_payment_look *l = api_room(r, sizeof(*l));
+    struct admin_payment_call *c = api_room(r, sizeof(*c));
 
     (void)p;
-    if (!l || !fields_path_id(r, &l->id))
+    if (!c || !fields_path_id(r, &c->id))
         return;
-    l->payables = api->payments->payables;
-    api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
+    c->payables = api->payments->payables;
+    api_answer_post(&c->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }
 
-/* Written as a client may write it into its header (I1). */
+/* The key in the path may be written as a client writes it into its header (I1). */
 ANSWERS static bool admin_payment_read_path_key(struct request *r, struct uuid *ret_key)
 {
-    struct json_problems problems;
-
     if (key_parse(r->params[0], ret_key))
         return true;
-    fields_problems(r, &problems);
-    json_problem_in(&problems, "key", WORDS_UUID);
-    return !fields_refused(r, &problems);
+    fields_refuse(r, "key", QUERY_UUID_WORDS);
+    return false;
 }
 
 void api_admin_key_get(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "key.uses", UNIT_READ, admin_payment_read_key, NULL };
     const struct api_payments *api = ctx;
-    struct admin_payment_look *l = api_room(r, sizeof(*l));
+    struct admin_payment_call *c = api_room(r, sizeof(*c));
 
     (void)p;
-    if (l && admin_payment_read_path_key(r, &l->id))
-        api_answer_post(&l->answer, r, api->payments->runtime.store, &kind, api_answer_show);
+    if (c && admin_payment_read_path_key(r, &c->id))
+        api_answer_post(&c->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }
 
 /* --- acting --- */

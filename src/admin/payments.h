@@ -1,13 +1,13 @@
-/* payments.h - payments as an operator works with them (O8): found by whatever somebody has
- * in his hand, shown with all that belongs to them, captured, refunded and voided by the very
- * handlers of the merchant's door.
+/* payments.h - payments as an operator works with them (O8): searched by any text the operator has,
+ * shown with all their related rows, and captured, refunded and voided by the same code as the
+ * merchant endpoints.
  *
  *   GET  /api/v1/admin/payments?q=&status=&context=&gateway=&from=&to=&userId=&bookingId=
  *   GET  /api/v1/admin/payments/{id}
  *   POST /api/v1/admin/payments/{id}/capture, /refund, /void     operators only
  *   GET  /api/v1/admin/keys/{key}
  *
- * A text that nobody knows is an empty list, never an error. */
+ * A text that matches nothing gives an empty list, never an error. */
 #pragma once
 
 #include "api/payments.h"

@@ -1,3 +1,6 @@
+/* reconciliations.c - a POST queues the comparison of a day that is over and is repeatable: while
+ * one is under way it starts no second. The comparison itself is a job (reconcile/), so a crash
+ * delays it and loses nothing. */
 #include "admin/reconciliations.h"
 
 #include "base/limits.h"
@@ -12,7 +15,7 @@
 
 enum { PAGE_DEFAULT = 31 };
 
-struct reconciliation_look { /* one request, in its own arena */
+struct reconciliation_call { /* one request, in its own arena */
     struct api_answer answer;
     struct reconcile *reconcile;
     int limit;
@@ -22,18 +25,18 @@ struct reconciliation_look { /* one request, in its own arena */
     struct uuid run, user;
 };
 
-ANSWERS static struct reconciliation_look *reconciliation_look_new(struct request *r, void *ctx,
+ANSWERS static struct reconciliation_call *reconciliation_call_new(struct request *r, void *ctx,
                                                                    const struct principal *p)
 {
     const struct api_reconciliations *api = ctx;
-    struct reconciliation_look *l = api_room(r, sizeof(*l));
+    struct reconciliation_call *c = api_room(r, sizeof(*c));
 
-    if (!l)
+    if (!c)
         return NULL;
-    l->reconcile = api->reconcile;
-    l->limit = PAGE_DEFAULT;
-    l->user = p->user;
-    return l;
+    c->reconcile = api->reconcile;
+    c->limit = PAGE_DEFAULT;
+    c->user = p->user;
+    return c;
 }
 
 static struct store *reconciliation_store_of(void *ctx)
@@ -46,16 +49,16 @@ static struct store *reconciliation_store_of(void *ctx)
 static bool reconciliation_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct reconciliation_look *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct reconciliation_call *)ctx)->limit);
 }
 
 static bool reconciliation_read_before(struct request *r, void *ctx, struct str value)
 {
-    struct reconciliation_look *l = ctx;
+    struct reconciliation_call *c = ctx;
 
     (void)r;
-    l->before = value;
-    return day_parse(value, &l->number);
+    c->before = value;
+    return day_parse(value, &c->number);
 }
 
 static const struct query_parameter list_parameters[] = {
@@ -65,19 +68,19 @@ static const struct query_parameter list_parameters[] = {
 
 static enum err reconciliation_read_list(struct tx *tx, struct unit *u)
 {
-    struct reconciliation_look *l = CONTAINER_OF(u, struct reconciliation_look, answer.unit);
+    struct reconciliation_call *c = CONTAINER_OF(u, struct reconciliation_call, answer.unit);
 
-    return reconcile_list(tx, u->arena, l->before, l->limit, &l->answer.text);
+    return reconcile_list(tx, u->arena, c->before, c->limit, &c->answer.text);
 }
 
 void api_reconciliation_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "reconcile.list", UNIT_READ, reconciliation_read_list,
                                            NULL };
-    struct reconciliation_look *l = reconciliation_look_new(r, ctx, p);
+    struct reconciliation_call *c = reconciliation_call_new(r, ctx, p);
 
-    if (l && query_read(r, list_parameters, COUNT(list_parameters), l))
-        api_answer_post(&l->answer, r, reconciliation_store_of(ctx), &kind, api_answer_show);
+    if (c && query_read(r, list_parameters, COUNT(list_parameters), c))
+        api_answer_post(&c->answer, r, reconciliation_store_of(ctx), &kind, api_answer_show);
 }
 
 /* --- one day --- */
@@ -90,15 +93,15 @@ static bool reconciliation_wants_csv(const struct request *r)
 }
 
 /* False: 400 was answered. */
-ANSWERS static bool reconciliation_read_day(struct request *r, struct reconciliation_look *l)
+ANSWERS static bool reconciliation_read_day(struct request *r, struct reconciliation_call *c)
 {
-    l->day = r->params[0];
-    l->csv = reconciliation_wants_csv(r);
-    if (str_ends(l->day, S(".csv"))) {
-        l->day.n -= 4;
-        l->csv = true;
+    c->day = r->params[0];
+    c->csv = reconciliation_wants_csv(r);
+    if (str_ends(c->day, S(".csv"))) {
+        c->day.n -= 4;
+        c->csv = true;
     }
-    if (day_parse(l->day, &l->number))
+    if (day_parse(c->day, &c->number))
         return true;
     reply_problem(r, ERR_VALIDATION,
                   r->language == LANG_JA ? "日付は 2026-11-16 の形で指定してください。"
@@ -108,87 +111,88 @@ ANSWERS static bool reconciliation_read_day(struct request *r, struct reconcilia
 
 static enum err reconciliation_read_one(struct tx *tx, struct unit *u)
 {
-    struct reconciliation_look *l = CONTAINER_OF(u, struct reconciliation_look, answer.unit);
+    struct reconciliation_call *c = CONTAINER_OF(u, struct reconciliation_call, answer.unit);
 
-    return l->csv ? reconcile_show_csv(tx, u->arena, l->day, &l->answer.text)
-                  : reconcile_show(tx, u->arena, l->day, &l->answer.text);
+    return c->csv ? reconcile_show_csv(tx, u->arena, c->day, &c->answer.text)
+                  : reconcile_show(tx, u->arena, c->day, &c->answer.text);
 }
 
-static void reconciliation_show_one(struct unit *u)
+static void reconciliation_answer_one(struct unit *u)
 {
-    struct reconciliation_look *l = CONTAINER_OF(u, struct reconciliation_look, answer.unit);
-    struct request *r = l->answer.request;
+    struct reconciliation_call *c = CONTAINER_OF(u, struct reconciliation_call, answer.unit);
+    struct request *r = c->answer.request;
 
-    if (u->err || !l->csv) {
+    if (u->err || !c->csv) {
         api_answer_show(u);
         return;
     }
     reply_header(r, S("Content-Disposition"), S("attachment"));
-    reply_send(r, 200, S("text/csv; charset=utf-8"), l->answer.text);
+    reply_send(r, 200, S("text/csv; charset=utf-8"), c->answer.text);
 }
 
 void api_reconciliation_get(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "reconcile.show", UNIT_READ, reconciliation_read_one,
                                            NULL };
-    struct reconciliation_look *l = reconciliation_look_new(r, ctx, p);
+    struct reconciliation_call *c = reconciliation_call_new(r, ctx, p);
 
-    if (l && reconciliation_read_day(r, l) && query_read(r, NULL, 0, l))
-        api_answer_post(&l->answer, r, reconciliation_store_of(ctx), &kind,
-                        reconciliation_show_one);
+    if (c && reconciliation_read_day(r, c) && query_read(r, NULL, 0, c))
+        api_answer_post(&c->answer, r, reconciliation_store_of(ctx), &kind,
+                        reconciliation_answer_one);
 }
 
-/* --- begin one --- */
+/* --- start a comparison --- */
 
 static enum err reconciliation_run_one(struct tx *tx, struct unit *u)
 {
-    struct reconciliation_look *l = CONTAINER_OF(u, struct reconciliation_look, answer.unit);
+    struct reconciliation_call *c = CONTAINER_OF(u, struct reconciliation_call, answer.unit);
     bool began;
-    enum err e = reconcile_begin(tx, l->reconcile, l->number, S("admin"), l->run,
+    enum err e = reconcile_begin(tx, c->reconcile, c->number, S("admin"), c->run,
                                  env_now_ms(tx_env(tx)), &began);
 
-    if (!e)
-        e = act_audit(tx, "RECONCILIATION_RUN", l->day,
-                      began ? S("") : S("it is under way already"), l->user);
-    return e ? e : reconcile_show(tx, u->arena, l->day, &l->answer.text);
+    if (e)
+        return e;
+    e = act_audit(tx, "RECONCILIATION_RUN", c->day, began ? S("") : S("it is under way already"),
+                  c->user);
+    return e ? e : reconcile_show(tx, u->arena, c->day, &c->answer.text);
 }
 
-/* In the zone whose days these are it is midnight; here, as all our times are, in UTC. */
-static void reconciliation_reply_not_over(struct request *r, const struct reconciliation_look *l)
+/* The day ends at midnight of the reconciliation's zone; like all our times it is shown in UTC. */
+static void reconciliation_reply_not_over(struct request *r, const struct reconciliation_call *c)
 {
     char end[TIME_TEXT + 1], detail[256];
 
-    time_text(day_begins_ms(l->reconcile->zone, l->number + 1), end);
+    time_text(day_begins_ms(c->reconcile->zone, c->number + 1), end);
     snprintf(
         detail, sizeof(detail),
         r->language == LANG_JA
             ? "その日はまだ終わっていません。%s（%.*s の日付が変わる時刻）から突き合わせできます。"
             : "That day is not over yet. It can be compared from %s on, when it ends in %.*s.",
-        end, STR_ARG(l->reconcile->time_zone));
+        end, STR_ARG(c->reconcile->time_zone));
     reply_problem(r, ERR_UNPROCESSABLE, detail);
 }
 
-static void reconciliation_show_begun(struct unit *u)
+static void reconciliation_answer_run(struct unit *u)
 {
-    struct reconciliation_look *l = CONTAINER_OF(u, struct reconciliation_look, answer.unit);
-    struct request *r = l->answer.request;
+    struct reconciliation_call *c = CONTAINER_OF(u, struct reconciliation_call, answer.unit);
+    struct request *r = c->answer.request;
 
     if (u->err == ERR_UNPROCESSABLE)
-        reconciliation_reply_not_over(r, l);
+        reconciliation_reply_not_over(r, c);
     else if (u->err)
         reply_problem(r, u->err, NULL);
     else
-        reply_send(r, 202, S("application/json"), l->answer.text);
+        reply_send(r, 202, S("application/json"), c->answer.text);
 }
 
 void api_reconciliation_run(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "reconcile.run", UNIT_FRONT, reconciliation_run_one,
                                            NULL };
-    struct reconciliation_look *l = reconciliation_look_new(r, ctx, p);
+    struct reconciliation_call *c = reconciliation_call_new(r, ctx, p);
 
-    if (!l || !reconciliation_read_day(r, l) || !query_read(r, NULL, 0, l))
+    if (!c || !reconciliation_read_day(r, c) || !query_read(r, NULL, 0, c))
         return;
-    l->run = env_uuid(r->env);
-    api_answer_post(&l->answer, r, reconciliation_store_of(ctx), &kind, reconciliation_show_begun);
+    c->run = env_uuid(r->env);
+    api_answer_post(&c->answer, r, reconciliation_store_of(ctx), &kind, reconciliation_answer_run);
 }

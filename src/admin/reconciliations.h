@@ -1,4 +1,4 @@
-/* reconciliations.h - the provider's books beside ours, for admin (E11). */
+/* reconciliations.h - the daily comparisons with the provider's ledger, for operators (E11). */
 #pragma once
 
 #include "auth/auth.h"
@@ -14,5 +14,5 @@ struct api_reconciliations {
 void api_reconciliation_list(struct request *r, void *ctx, const struct principal *p);
 /* GET /api/v1/admin/reconciliations/{day}: JSON, or CSV with Accept: text/csv or {day}.csv */
 void api_reconciliation_get(struct request *r, void *ctx, const struct principal *p);
-/* POST /api/v1/admin/reconciliations/{day}: 202, it is being worked on */
+/* POST /api/v1/admin/reconciliations/{day}: 202, the comparison was queued */
 void api_reconciliation_run(struct request *r, void *ctx, const struct principal *p);

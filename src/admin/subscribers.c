@@ -1,3 +1,5 @@
+/* subscribers.c - adding and removing a subscriber are one commit each, with the audit line. A
+ * secret is given or generated, stored, shown once, and wiped from the buffer of the answer. */
 #include "admin/subscribers.h"
 
 #include "auth/standard_webhooks.h"
@@ -17,39 +19,39 @@ enum { TYPES_MAX = 32, TYPES_TEXT = 1024, SECRET_MAX = 128, LIST_MAX = 1024 * 10
 struct subscriber {
     struct uuid id;
     struct str url, types;
-    int64_t disabled_ms; /* 0: it is not */
+    int64_t disabled_ms; /* 0: enabled */
     int64_t created_ms;
 };
 
-struct subscribers_act { /* one request, in its own arena */
+struct subscribers_call { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     const struct api_subscribers *api;
     struct subscriber subscriber;
-    struct uuid user; /* who asks */
+    struct uuid user; /* the operator */
     struct str secret;
     struct subscriber *all; /* the list */
     size_t count;
 };
 
-ANSWERS static struct subscribers_act *subscriber_act_new(struct request *r,
-                                                          const struct api_subscribers *api,
-                                                          const struct unit_kind *kind,
-                                                          void (*done)(struct unit *))
+ANSWERS static struct subscribers_call *subscribers_call_new(struct request *r,
+                                                             const struct api_subscribers *api,
+                                                             const struct unit_kind *kind,
+                                                             void (*done)(struct unit *))
 {
-    struct subscribers_act *a = api_room(r, sizeof(*a));
+    struct subscribers_call *c = api_room(r, sizeof(*c));
 
-    if (!a)
+    if (!c)
         return NULL;
-    a->unit = (struct unit){ .kind = kind, .executor = r->executor, .done = done };
-    a->request = r;
-    a->api = api;
-    return a;
+    c->unit = (struct unit){ .kind = kind, .executor = r->executor, .done = done };
+    c->request = r;
+    c->api = api;
+    return c;
 }
 
 /* --- as JSON --- */
 
-static void subscriber_add_types(struct buf *out, struct str types)
+static void subscriber_out_types(struct buf *out, struct str types)
 {
     const char *glue = "";
 
@@ -62,7 +64,7 @@ static void subscriber_add_types(struct buf *out, struct str types)
     buf_char(out, ']');
 }
 
-static void add_subscriber(struct buf *out, const struct subscriber *s, struct str secret)
+static void subscriber_out(struct buf *out, const struct subscriber *s, struct str secret)
 {
     char id[UUID_TEXT + 1], created[TIME_TEXT + 1], disabled[TIME_TEXT + 1];
 
@@ -72,7 +74,7 @@ static void add_subscriber(struct buf *out, const struct subscriber *s, struct s
     buf_fmt(out, "{\"id\":\"%s\",\"url\":", id);
     buf_json(out, s->url);
     buf_add(out, S(",\"types\":"));
-    subscriber_add_types(out, s->types);
+    subscriber_out_types(out, s->types);
     if (s->disabled_ms)
         buf_fmt(out, ",\"disabledAt\":\"%s\"", disabled);
     else
@@ -96,35 +98,36 @@ static void subscriber_send_json(struct request *r, int status, struct buf *out)
     buf_release(out);
 }
 
-static enum err subscribers_audit(struct tx *tx, const char *what, const struct subscribers_act *a)
+static enum err subscribers_audit(struct tx *tx, const char *what, const struct subscribers_call *c)
 {
     char id[UUID_TEXT + 1];
 
-    uuid_text(a->subscriber.id, id);
-    return act_audit(tx, what, str_of(id), a->subscriber.url, a->user);
+    uuid_text(c->subscriber.id, id);
+    return act_audit(tx, what, str_of(id), c->subscriber.url, c->user);
 }
 
 /* --- POST --- */
 
 static enum err subscribers_add(struct tx *tx, struct unit *u)
 {
-    struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
-    const struct subscriber *s = &a->subscriber;
+    struct subscribers_call *c = CONTAINER_OF(u, struct subscribers_call, unit);
+    const struct subscriber *s = &c->subscriber;
     struct row row;
     enum err e = tx_row(tx, STMT_subscriber_count, NULL, 0, &row);
 
-    if (!e && row.col[0].i >= LIMIT_SUBSCRIBERS)
-        e = ERR_UNPROCESSABLE;
-    if (!e)
-        e = TX_DO(tx, STMT_subscriber_add, 1, V_BLOB(uuid_bytes(&s->id)), V_TEXT(s->url),
-                  V_TEXT(s->types), V_TEXT(a->secret), V_INT(s->created_ms));
-    return e ? e : subscribers_audit(tx, "SUBSCRIBER_ADD", a);
+    if (e)
+        return e;
+    if (row.col[0].i >= LIMIT_SUBSCRIBERS)
+        return ERR_UNPROCESSABLE;
+    e = TX_DO(tx, STMT_subscriber_add, 1, V_BLOB(uuid_bytes(&s->id)), V_TEXT(s->url),
+              V_TEXT(s->types), V_TEXT(c->secret), V_INT(s->created_ms));
+    return e ? e : subscribers_audit(tx, "SUBSCRIBER_ADD", c);
 }
 
 static void subscriber_was_added(struct unit *u)
 {
-    struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
-    struct request *r = a->request;
+    struct subscribers_call *c = CONTAINER_OF(u, struct subscribers_call, unit);
+    struct request *r = c->request;
     struct buf out;
 
     if (u->err == ERR_UNPROCESSABLE) {
@@ -138,13 +141,13 @@ static void subscriber_was_added(struct unit *u)
         return;
     }
     buf_init(&out, LIST_MAX);
-    add_subscriber(&out, &a->subscriber, a->secret);
+    subscriber_out(&out, &c->subscriber, c->secret);
     reply_header(r, S("Cache-Control"), S("no-store"));
     subscriber_send_json(r, 201, &out);
 }
 
-/* http or https, a host, and nothing that a header or a log line could choke on. No user and
- * password: they would be shown in the list. */
+/* http or https with a host, and no character that would need escaping in a header or a log line.
+ * User and password are rejected, since the list would show them. */
 static bool subscriber_is_url(struct str url)
 {
     struct str rest = url, host;
@@ -163,7 +166,7 @@ static bool subscriber_is_url(struct str url)
     return host.n && host.p[0] != ':' && !memchr(host.p, '@', host.n);
 }
 
-static void subscriber_read_url(struct subscribers_act *a, const cJSON *body,
+static void subscriber_read_url(struct subscribers_call *c, const cJSON *body,
                                 struct json_problems *p)
 {
     struct str url;
@@ -173,10 +176,10 @@ static void subscriber_read_url(struct subscribers_act *a, const cJSON *body,
     if (!subscriber_is_url(url))
         json_problem_in(p, "url", "must be an http or https address without user and password",
                         "ユーザー名やパスワードを含まない http または https の URL にしてください");
-    a->subscriber.url = arena_str(&a->request->arena, url);
+    c->subscriber.url = arena_str(&c->request->arena, url);
 }
 
-/* Known types, each once, with commas between them. False: something else is in the list. */
+/* Joins the types with commas. False: one is unknown or given twice. */
 static bool subscriber_join_types(const cJSON *list, char text[TYPES_TEXT], size_t *ret_n)
 {
     size_t n = 0;
@@ -198,14 +201,14 @@ static bool subscriber_join_types(const cJSON *list, char text[TYPES_TEXT], size
     return true;
 }
 
-static void subscriber_read_types(struct subscribers_act *a, const cJSON *body,
+static void subscriber_read_types(struct subscribers_call *c, const cJSON *body,
                                   struct json_problems *p)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "types");
     char text[TYPES_TEXT];
     size_t n = 0;
 
-    a->subscriber.types = S("*");
+    c->subscriber.types = S("*");
     if (!list)
         return;
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > TYPES_MAX ||
@@ -216,10 +219,10 @@ static void subscriber_read_types(struct subscribers_act *a, const cJSON *body,
                         "PaymentCreated、PaymentAuthorized、PaymentFailed、PaymentCaptured、"
                         "PaymentRefunded の重複しないリスト、または [\"*\"] にしてください");
     else if (n)
-        a->subscriber.types = arena_str(&a->request->arena, (struct str){ text, n });
+        c->subscriber.types = arena_str(&c->request->arena, (struct str){ text, n });
 }
 
-static void subscriber_read_secret(struct subscribers_act *a, const cJSON *body,
+static void subscriber_read_secret(struct subscribers_call *c, const cJSON *body,
                                    struct json_problems *p)
 {
     char made[SIGNING_SECRET_TEXT + 1];
@@ -228,7 +231,7 @@ static void subscriber_read_secret(struct subscribers_act *a, const cJSON *body,
 
     if (json_get_str(body, "secret", false, SECRET_MAX, &given, p)) {
         if (signing_secret_is_sane(given))
-            a->secret = arena_str(&a->request->arena, given);
+            c->secret = arena_str(&c->request->arena, given);
         else
             json_problem_in(p, "secret", "must be whsec_ and the base64 of 24 to 64 bytes",
                             "whsec_ と 24〜64 バイトの base64 にしてください");
@@ -236,31 +239,31 @@ static void subscriber_read_secret(struct subscribers_act *a, const cJSON *body,
     }
     if (p->count > before)
         return;
-    signing_secret_make(&a->api->env->rng, made);
-    a->secret = arena_str(&a->request->arena, str_of(made));
+    signing_secret_make(&c->api->env->rng, made);
+    c->secret = arena_str(&c->request->arena, str_of(made));
     OPENSSL_cleanse(made, sizeof(made));
 }
 
-ANSWERS static bool read_subscriber(struct subscribers_act *a)
+ANSWERS static bool subscriber_read_body(struct subscribers_call *c)
 {
     static const char *const names[] = { "url", "types", "secret" }, *const nullable[] = {
         "secret"
     };
     CLEANUP(json_freep) cJSON *body = NULL;
-    struct request *r = a->request;
+    struct request *r = c->request;
     struct json_problems problems;
 
     if (!fields_body(r, &body))
         return false;
     json_drop_nulls(body, nullable, COUNT(nullable));
     fields_problems(r, &problems);
-    subscriber_read_url(a, body, &problems);
-    subscriber_read_types(a, body, &problems);
-    subscriber_read_secret(a, body, &problems);
+    subscriber_read_url(c, body, &problems);
+    subscriber_read_types(c, body, &problems);
+    subscriber_read_secret(c, body, &problems);
     fields_only(body, names, COUNT(names), &problems);
     if (fields_refused(r, &problems))
         return false;
-    if (a->subscriber.url.p && a->subscriber.types.p && a->secret.p)
+    if (c->subscriber.url.p && c->subscriber.types.p && c->secret.p)
         return true;
     reply_problem(r, ERR_NO_MEMORY, NULL);
     return false;
@@ -269,111 +272,111 @@ ANSWERS static bool read_subscriber(struct subscribers_act *a)
 void api_subscriber_add(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "subscriber.add", UNIT_FRONT, subscribers_add, NULL };
-    struct subscribers_act *a = subscriber_act_new(r, ctx, &kind, subscriber_was_added);
+    struct subscribers_call *c = subscribers_call_new(r, ctx, &kind, subscriber_was_added);
 
-    if (!a || !read_subscriber(a))
+    if (!c || !subscriber_read_body(c))
         return;
-    a->user = p->user;
-    a->subscriber.id = env_uuid(a->api->env);
-    a->subscriber.created_ms = env_now_ms(a->api->env);
-    store_post(a->api->store, &a->unit);
+    c->user = p->user;
+    c->subscriber.id = env_uuid(c->api->env);
+    c->subscriber.created_ms = env_now_ms(c->api->env);
+    store_post(c->api->store, &c->unit);
 }
 
 /* --- GET --- */
 
 static enum err subscriber_add_row(void *ctx, const struct row *row)
 {
-    struct subscribers_act *a = ctx;
-    struct subscriber *s = &a->all[a->count];
+    struct subscribers_call *c = ctx;
+    struct subscriber *s = &c->all[c->count];
 
-    if (a->count == LIMIT_SUBSCRIBERS)
+    if (c->count == LIMIT_SUBSCRIBERS)
         return OK;
     if (!uuid_of_bytes(row->col[0].s, &s->id))
         return ERR_INTERNAL;
-    s->url = arena_str(a->unit.arena, row->col[1].s);
-    s->types = arena_str(a->unit.arena, row->col[2].s);
+    s->url = arena_str(c->unit.arena, row->col[1].s);
+    s->types = arena_str(c->unit.arena, row->col[2].s);
     s->disabled_ms = row->col[3].type == VAL_INT ? row->col[3].i : 0;
     s->created_ms = row->col[4].i;
-    a->count++;
+    c->count++;
     return s->url.p && s->types.p ? OK : ERR_NO_MEMORY;
 }
 
 static enum err subscribers_list(struct tx *tx, struct unit *u)
 {
-    struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
+    struct subscribers_call *c = CONTAINER_OF(u, struct subscribers_call, unit);
     struct val limit = V_INT(LIMIT_SUBSCRIBERS);
 
-    a->count = 0;
-    a->all = arena_alloc(u->arena, LIMIT_SUBSCRIBERS, sizeof(*a->all));
-    return a->all ? tx_each(tx, STMT_subscribers_all, &limit, 1, subscriber_add_row, a)
+    c->count = 0;
+    c->all = arena_alloc(u->arena, LIMIT_SUBSCRIBERS, sizeof(*c->all));
+    return c->all ? tx_each(tx, STMT_subscribers_all, &limit, 1, subscriber_add_row, c)
                   : ERR_NO_MEMORY;
 }
 
 static void subscriber_was_listed(struct unit *u)
 {
-    struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
+    struct subscribers_call *c = CONTAINER_OF(u, struct subscribers_call, unit);
     struct buf out;
 
     if (u->err) {
-        reply_problem(a->request, u->err, NULL);
+        reply_problem(c->request, u->err, NULL);
         return;
     }
     buf_init(&out, LIST_MAX);
     buf_add(&out, S("{\"data\":["));
-    for (size_t i = 0; i < a->count; i++) {
+    for (size_t i = 0; i < c->count; i++) {
         buf_add(&out, i ? S(",") : S(""));
-        add_subscriber(&out, &a->all[i], S(""));
+        subscriber_out(&out, &c->all[i], S(""));
     }
     buf_add(&out, S("]}"));
-    subscriber_send_json(a->request, 200, &out);
+    subscriber_send_json(c->request, 200, &out);
 }
 
 void api_subscriber_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "subscriber.list", UNIT_READ, subscribers_list, NULL };
-    struct subscribers_act *a = subscriber_act_new(r, ctx, &kind, subscriber_was_listed);
+    struct subscribers_call *c = subscribers_call_new(r, ctx, &kind, subscriber_was_listed);
 
     (void)p;
-    if (!a)
+    if (!c)
         return;
-    a->unit.arena = &r->arena;
-    store_post(a->api->store, &a->unit);
+    c->unit.arena = &r->arena;
+    store_post(c->api->store, &c->unit);
 }
 
 /* --- DELETE --- */
 
-static enum err subscribers_forget(struct tx *tx, struct unit *u)
+static enum err subscribers_remove(struct tx *tx, struct unit *u)
 {
-    struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
+    struct subscribers_call *c = CONTAINER_OF(u, struct subscribers_call, unit);
     struct row row;
-    enum err e = TX_ROW(tx, STMT_subscriber_remove, &row, V_BLOB(uuid_bytes(&a->subscriber.id)));
+    enum err e = TX_ROW(tx, STMT_subscriber_remove, &row, V_BLOB(uuid_bytes(&c->subscriber.id)));
 
-    return e ? e : subscribers_audit(tx, "SUBSCRIBER_REMOVE", a);
+    return e ? e : subscribers_audit(tx, "SUBSCRIBER_REMOVE", c);
 }
 
-static void subscriber_was_forgotten(struct unit *u)
+static void subscriber_was_removed(struct unit *u)
 {
-    struct subscribers_act *a = CONTAINER_OF(u, struct subscribers_act, unit);
+    struct subscribers_call *c = CONTAINER_OF(u, struct subscribers_call, unit);
 
     if (u->err)
-        reply_problem(a->request, u->err, NULL);
+        reply_problem(c->request, u->err, NULL);
     else
-        reply_send(a->request, 204, S(""), S(""));
+        reply_send(c->request, 204, S(""), S(""));
 }
 
 void api_subscriber_remove(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "subscriber.remove", UNIT_FRONT, subscribers_forget,
+    static const struct unit_kind kind = { "subscriber.remove", UNIT_FRONT, subscribers_remove,
                                            NULL };
     struct uuid id;
-    struct subscribers_act *a;
+    struct subscribers_call *c;
 
     if (!fields_path_id(r, &id))
         return;
-    a = subscriber_act_new(r, ctx, &kind, subscriber_was_forgotten);
-    if (!a)
+    c = subscribers_call_new(r, ctx, &kind, subscriber_was_removed);
+    if (!c)
         return;
-    a->user = p->user;
-    a->subscriber.id = id;
-    store_post(a->api->store, &a->unit);
+    c->user = p->user;
+    c->subscriber.id = id;
+    store_post(c->api->store, &c->unit);
 }

@@ -1,6 +1,6 @@
-/* subscribers.h - /api/v1/admin/subscribers (B2): who is told what happens to payments. For admin.
- * A secret is shown once, when it is made. Where a url leads is decided when something is sent: a
- * name may point elsewhere by then (Q10). */
+/* subscribers.h - /api/v1/admin/subscribers (B2): the URLs that receive domain events. A secret is
+ * shown once, in the answer that creates it. Whether a URL's address is allowed is decided at each
+ * delivery, since its name may resolve to another address by then (Q10). */
 #pragma once
 
 #include "auth/auth.h"

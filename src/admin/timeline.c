@@ -5,24 +5,24 @@
 #include "endpoint/query.h"
 #include "timeline/timeline.h"
 
-struct timeline_look { /* one request, in its own arena */
+struct timeline_call { /* one request, in its own arena */
     struct api_answer answer;
     struct uuid payment;
 };
 
-static enum err read_timeline(struct tx *tx, struct unit *u)
+static enum err timeline_run(struct tx *tx, struct unit *u)
 {
-    struct timeline_look *l = CONTAINER_OF(u, struct timeline_look, answer.unit);
+    struct timeline_call *c = CONTAINER_OF(u, struct timeline_call, answer.unit);
 
-    return timeline_read(tx, u->arena, l->payment, &l->answer.text);
+    return timeline_read(tx, u->arena, c->payment, &c->answer.text);
 }
 
 void api_timeline_get(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "timeline.read", UNIT_READ, read_timeline, NULL };
-    struct timeline_look *l = api_room(r, sizeof(*l));
+    static const struct unit_kind kind = { "timeline.read", UNIT_READ, timeline_run, NULL };
+    struct timeline_call *c = api_room(r, sizeof(*c));
 
     (void)p;
-    if (l && query_read(r, NULL, 0, NULL) && fields_path_id(r, &l->payment))
-        api_answer_post(&l->answer, r, ctx, &kind, api_answer_show);
+    if (c && query_read(r, NULL, 0, NULL) && fields_path_id(r, &c->payment))
+        api_answer_post(&c->answer, r, ctx, &kind, api_answer_show);
 }

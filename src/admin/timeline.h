@@ -1,4 +1,4 @@
-/* timeline.h - all that happened to one payment (O7). For admin, and for who may only look. */
+/* timeline.h - everything that happened to one payment (O7), for operators and viewers. */
 #pragma once
 
 #include "auth/auth.h"

@@ -1,3 +1,5 @@
+/* transfer_input.c - one reader for each request: the query of an import, the query of a list, and
+ * the bodies of the four acts. */
 #include "admin/transfer_input.h"
 
 #include "base/limits.h"
@@ -17,25 +19,16 @@ enum { PAGE_DEFAULT = 20, NAME_MAX_CHARS = 255, COLUMN_MAX = 64, ACCOUNT_MAX = 6
 
 /* --- texts --- */
 
-static size_t count_chars(struct str s)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s.n; i++)
-        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-    return n;
-}
-
-/* No control characters: it is shown on terminals and stored. */
+/* Control characters are rejected, since terminals show the text. */
 static bool is_text(struct str s, size_t most)
 {
     for (size_t i = 0; i < s.n; i++)
         if ((unsigned char)s.p[i] < 0x20 || s.p[i] == 0x7f)
             return false;
-    return s.n && str_is_utf8(s) && count_chars(s) <= most;
+    return query_text(s, most, &s);
 }
 
-/* "123 456 789" too. */
+/* Accepts groups of digits, too: "123 456 789". */
 static bool read_reference(struct arena *a, struct str text, struct str *ret_reference)
 {
     struct reference found[REFERENCES_FOUND];
@@ -81,7 +74,7 @@ static bool import_charset(struct request *r, void *ctx, struct str value)
     return charset_parse(value, &((struct transfer_import *)ctx)->charset);
 }
 
-static bool transfer_input_column(struct str value, struct str *ret_column)
+static bool import_set_column(struct str value, struct str *ret_column)
 {
     *ret_column = value;
     return is_text(value, COLUMN_MAX);
@@ -91,7 +84,7 @@ static bool transfer_input_column(struct str value, struct str *ret_column)
     static bool import_##name(struct request *r, void *ctx, struct str value)                      \
     {                                                                                              \
         (void)r;                                                                                   \
-        return transfer_input_column(value, &((struct transfer_import *)ctx)->how.columns.name);   \
+        return import_set_column(value, &((struct transfer_import *)ctx)->how.columns.name);       \
     }
 IMPORT_COLUMN(date)
 IMPORT_COLUMN(amount)
@@ -99,7 +92,7 @@ IMPORT_COLUMN(text)
 IMPORT_COLUMN(balance)
 IMPORT_COLUMN(id)
 
-static bool read_count(struct str value, int64_t least, size_t *ret_count)
+static bool import_read_count(struct str value, int64_t least, size_t *ret_count)
 {
     int64_t n;
 
@@ -112,17 +105,17 @@ static bool read_count(struct str value, int64_t least, size_t *ret_count)
 static bool import_from(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return read_count(value, 0, &((struct transfer_import *)ctx)->from);
+    return import_read_count(value, 0, &((struct transfer_import *)ctx)->from);
 }
 
 static bool import_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return read_count(value, 1, &((struct transfer_import *)ctx)->limit);
+    return import_read_count(value, 1, &((struct transfer_import *)ctx)->limit);
 }
 
-/* text/csv; a charset in it counts where the query names none. */
-static bool read_type(struct request *r, struct transfer_import *im)
+/* The type must be text/csv. A charset in the query replaces the one in the header. */
+static bool import_read_type(struct request *r, struct transfer_import *im)
 {
     struct str type = request_header(r, S("Content-Type"), NULL);
     struct str value, name;
@@ -145,7 +138,7 @@ static bool read_type(struct request *r, struct transfer_import *im)
     "must be a column's heading, or its number from 1 to 64",                                      \
         "列の見出し、または 1〜64 の列番号を指定してください"
 
-ANSWERS static bool read_query(struct request *r, struct transfer_import *im)
+ANSWERS static bool import_read_query(struct request *r, struct transfer_import *im)
 {
     static const struct query_parameter parameters[] = {
         { "name", import_name, "must be a name of 1 to 255 characters",
@@ -174,23 +167,20 @@ ANSWERS static bool read_query(struct request *r, struct transfer_import *im)
 
 bool transfer_read_import(struct request *r, struct transfer_import *ret_import)
 {
-    struct json_problems problems;
-
     memcpy(ret_import->how.currency, "JPY", 4);
     ret_import->name = S("statement.csv");
-    if (!read_type(r, ret_import)) {
+    if (!import_read_type(r, ret_import)) {
         reply_problem(r, ERR_MEDIA_TYPE, NULL);
         return false;
     }
-    if (!read_query(r, ret_import))
+    if (!import_read_query(r, ret_import))
         return false;
     ret_import->csv = r->body;
     ret_import->language = r->language;
     if (r->body.n)
         return true;
-    fields_problems(r, &problems);
-    json_problem_in(&problems, "file", "is empty", "空です");
-    return !fields_refused(r, &problems);
+    fields_refuse(r, "file", "is empty", "空です");
+    return false;
 }
 
 /* --- pages --- */
@@ -208,7 +198,7 @@ static bool page_cursor(struct request *r, void *ctx, struct str value)
     return query_cursor(&r->arena, value, &p->has_before, &p->before);
 }
 
-static bool transfer_state(struct request *r, void *ctx, struct str value)
+static bool page_transfer_state(struct request *r, void *ctx, struct str value)
 {
     enum transfer_state state;
 
@@ -217,7 +207,7 @@ static bool transfer_state(struct request *r, void *ctx, struct str value)
     return transfer_state_parse(value, &state);
 }
 
-static bool line_state(struct request *r, void *ctx, struct str value)
+static bool page_line_state(struct request *r, void *ctx, struct str value)
 {
     enum line_state state;
 
@@ -226,7 +216,7 @@ static bool line_state(struct request *r, void *ctx, struct str value)
     return line_state_parse(value, &state);
 }
 
-static bool return_state(struct request *r, void *ctx, struct str value)
+static bool page_return_state(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     ((struct transfer_page *)ctx)->state = value;
@@ -241,14 +231,14 @@ static bool page_reference(struct request *r, void *ctx, struct str value)
 static const struct query_parameter transfer_parameters[] = {
     QUERY_LIMIT(page_limit),
     QUERY_CURSOR(page_cursor),
-    { "state", transfer_state, "must be open, received, returning or canceled",
+    { "state", page_transfer_state, "must be open, received, returning or canceled",
       "open、received、returning、canceled のいずれかにしてください" },
     { "reference", page_reference, WORDS_REFERENCE },
 };
 static const struct query_parameter line_parameters[] = {
     QUERY_LIMIT(page_limit),
     QUERY_CURSOR(page_cursor),
-    { "state", line_state, "must be open, matched, assigned, set_aside, to_return or returned",
+    { "state", page_line_state, "must be open, matched, assigned, set_aside, to_return or returned",
       "open、matched、assigned、set_aside、to_return、returned のいずれかにしてください" },
 };
 static const struct query_parameter import_parameters[] = { QUERY_LIMIT(page_limit),
@@ -256,7 +246,7 @@ static const struct query_parameter import_parameters[] = { QUERY_LIMIT(page_lim
 static const struct query_parameter return_parameters[] = {
     QUERY_LIMIT(page_limit),
     QUERY_CURSOR(page_cursor),
-    { "state", return_state, "must be due or paid", "due または paid を指定してください" },
+    { "state", page_return_state, "must be due or paid", "due または paid を指定してください" },
 };
 
 bool transfer_read_page(struct request *r, enum transfer_list list, struct transfer_page *ret_page)
@@ -342,7 +332,8 @@ bool transfer_read_confirm(struct request *r, struct transfer_word *ret_word)
     return transfer_input_finish(&g, body, names, COUNT(names));
 }
 
-static void read_whose(struct transfer_input_reading *g, const cJSON *body, struct line_order *o)
+static void read_payment_or_reference(struct transfer_input_reading *g, const cJSON *body,
+                                      struct line_order *o)
 {
     struct str text;
     bool by_reference;
@@ -366,7 +357,7 @@ bool transfer_read_assign(struct request *r, struct line_order *ret_order)
     *ret_order = (struct line_order){ 0 };
     if (!transfer_input_begin(r, &ret_order->line, &body, &g))
         return false;
-    read_whose(&g, body, ret_order);
+    read_payment_or_reference(&g, body, ret_order);
     read_note(&g, body, "note", false, &ret_order->note);
     return transfer_input_finish(&g, body, names, COUNT(names));
 }

@@ -1,12 +1,12 @@
-/* transfer_input.h - what an operator asks for about bank transfers. What is unknown is refused. */
+/* transfer_input.h - reads the requests about bank transfers. Unknown parameters and fields are
+ * rejected. */
 #pragma once
 
 #include "http/http.h"
 #include "transfer/find.h"
 #include "transfer/import.h"
 
-/* Each: false: 400 (or 415) was answered with all that is wrong. Texts live as long as the request.
- */
+/* Each returns false if 400 or 415 was answered. Texts live as long as the request. */
 bool transfer_read_import(struct request *r, struct transfer_import *ret_import) ANSWERS;
 
 enum transfer_list { LIST_TRANSFERS, LIST_LINES, LIST_IMPORTS, LIST_RETURNS, TRANSFER_LISTS };

@@ -1,5 +1,9 @@
-/* transfers.c - see transfers.h. An import is a row of units, each of them durable before the next
- * is posted, so that others' work goes on between them. The answer counts what is durable. */
+/* transfers.c - lists, acts of an operator, and the import of a statement.
+ *
+ * An import is a chain of units of work. Each is durable before the next is posted, so other work
+ * runs in between, and the answer counts what is durable. A crash keeps the lines stored so far;
+ * the same file again stores the rest, since a line has one identity in every file
+ * (domain/bank_file.h). */
 #include "admin/transfers.h"
 
 #include "admin/transfer_input.h"
@@ -13,13 +17,13 @@ enum { PAGE_ENVELOPE = 8 * 1024 * 1024 };
 
 /* --- pages --- */
 
-struct admin_transfers_look { /* one request, in its own arena */
+struct transfers_page_call { /* one request, in its own arena */
     struct api_answer answer;
     struct transfer_page page;
     enum err (*read)(struct tx *tx, struct arena *a, struct transfer_page *p);
 };
 
-static struct str admin_transfers_envelope(struct arena *a, const struct transfer_page *p)
+static struct str transfers_page_json(struct arena *a, const struct transfer_page *p)
 {
     struct str text = { 0 };
     struct str data = p->data;
@@ -39,12 +43,12 @@ static struct str admin_transfers_envelope(struct arena *a, const struct transfe
 
 static enum err transfer_run_page(struct tx *tx, struct unit *u)
 {
-    struct admin_transfers_look *l = CONTAINER_OF(u, struct admin_transfers_look, answer.unit);
+    struct transfers_page_call *l = CONTAINER_OF(u, struct transfers_page_call, answer.unit);
     enum err e = l->read(tx, u->arena, &l->page);
 
     if (e)
         return e;
-    l->answer.text = admin_transfers_envelope(u->arena, &l->page);
+    l->answer.text = transfers_page_json(u->arena, &l->page);
     return l->answer.text.p ? OK : ERR_NO_MEMORY;
 }
 
@@ -59,7 +63,7 @@ static void transfer_show_list(struct request *r, struct payments *payments,
         [LIST_IMPORTS] = imports_page,
         [LIST_RETURNS] = returns_page,
     };
-    struct admin_transfers_look *l = api_room(r, sizeof(*l));
+    struct transfers_page_call *l = api_room(r, sizeof(*l));
 
     if (!l || !transfer_read_page(r, list, &l->page))
         return;
@@ -91,9 +95,9 @@ void api_transfer_returns(struct request *r, void *ctx, const struct principal *
     transfer_show_list(r, ctx, LIST_RETURNS);
 }
 
-/* --- what an operator says --- */
+/* --- acts --- */
 
-struct admin_transfers_doing {
+struct transfers_act_call {
     struct api_answer answer;
     struct transfer_act act;
     union {
@@ -101,32 +105,32 @@ struct admin_transfers_doing {
         struct line_order order;
         struct return_word returned;
     } what;
-    enum err (*run)(struct tx *tx, struct admin_transfers_doing *d);
+    enum err (*run)(struct tx *tx, struct transfers_act_call *d);
 };
 
-static enum err transfer_run_confirm(struct tx *tx, struct admin_transfers_doing *d)
+static enum err transfer_run_confirm(struct tx *tx, struct transfers_act_call *d)
 {
     return transfer_confirm(tx, &d->act, &d->what.word, &d->answer.text);
 }
 
-static enum err transfer_run_assign(struct tx *tx, struct admin_transfers_doing *d)
+static enum err transfer_run_assign(struct tx *tx, struct transfers_act_call *d)
 {
     return line_assign(tx, &d->act, &d->what.order, &d->answer.text);
 }
 
-static enum err transfer_run_set_aside(struct tx *tx, struct admin_transfers_doing *d)
+static enum err transfer_run_set_aside(struct tx *tx, struct transfers_act_call *d)
 {
     return line_set_aside(tx, &d->act, &d->what.order, &d->answer.text);
 }
 
-static enum err transfer_run_paid(struct tx *tx, struct admin_transfers_doing *d)
+static enum err transfer_run_paid(struct tx *tx, struct transfers_act_call *d)
 {
     return return_paid(tx, &d->act, &d->what.returned, &d->answer.text);
 }
 
 static enum err transfer_run_act(struct tx *tx, struct unit *u)
 {
-    struct admin_transfers_doing *d = CONTAINER_OF(u, struct admin_transfers_doing, answer.unit);
+    struct transfers_act_call *d = CONTAINER_OF(u, struct transfers_act_call, answer.unit);
 
     d->act.why_en = d->act.why_ja = NULL;
     return d->run(tx, d);
@@ -134,7 +138,7 @@ static enum err transfer_run_act(struct tx *tx, struct unit *u)
 
 static void transfer_answer_act(struct unit *u)
 {
-    struct admin_transfers_doing *d = CONTAINER_OF(u, struct admin_transfers_doing, answer.unit);
+    struct transfers_act_call *d = CONTAINER_OF(u, struct transfers_act_call, answer.unit);
     struct request *r = d->answer.request;
 
     if (u->err)
@@ -143,9 +147,9 @@ static void transfer_answer_act(struct unit *u)
         reply_send(r, 200, S("application/json"), d->answer.text);
 }
 
-static void admin_transfers_act(struct request *r, struct payments *payments,
-                                const struct principal *p, struct admin_transfers_doing *d,
-                                enum err (*run)(struct tx *tx, struct admin_transfers_doing *d))
+static void transfers_post_act(struct request *r, struct payments *payments,
+                               const struct principal *p, struct transfers_act_call *d,
+                               enum err (*run)(struct tx *tx, struct transfers_act_call *d))
 {
     static const struct unit_kind kind = { "transfers.act", UNIT_FRONT, transfer_run_act, NULL };
 
@@ -156,45 +160,45 @@ static void admin_transfers_act(struct request *r, struct payments *payments,
 
 void api_transfer_confirm(struct request *r, void *ctx, const struct principal *p)
 {
-    struct admin_transfers_doing *d = api_room(r, sizeof(*d));
+    struct transfers_act_call *d = api_room(r, sizeof(*d));
 
     if (d && transfer_read_confirm(r, &d->what.word))
-        admin_transfers_act(r, ctx, p, d, transfer_run_confirm);
+        transfers_post_act(r, ctx, p, d, transfer_run_confirm);
 }
 
 void api_transfer_assign(struct request *r, void *ctx, const struct principal *p)
 {
-    struct admin_transfers_doing *d = api_room(r, sizeof(*d));
+    struct transfers_act_call *d = api_room(r, sizeof(*d));
 
     if (d && transfer_read_assign(r, &d->what.order))
-        admin_transfers_act(r, ctx, p, d, transfer_run_assign);
+        transfers_post_act(r, ctx, p, d, transfer_run_assign);
 }
 
 void api_transfer_set_aside(struct request *r, void *ctx, const struct principal *p)
 {
-    struct admin_transfers_doing *d = api_room(r, sizeof(*d));
+    struct transfers_act_call *d = api_room(r, sizeof(*d));
 
     if (d && transfer_read_set_aside(r, &d->what.order))
-        admin_transfers_act(r, ctx, p, d, transfer_run_set_aside);
+        transfers_post_act(r, ctx, p, d, transfer_run_set_aside);
 }
 
 void api_transfer_paid(struct request *r, void *ctx, const struct principal *p)
 {
-    struct admin_transfers_doing *d = api_room(r, sizeof(*d));
+    struct transfers_act_call *d = api_room(r, sizeof(*d));
 
     if (d && transfer_read_paid(r, &d->what.returned))
-        admin_transfers_act(r, ctx, p, d, transfer_run_paid);
+        transfers_post_act(r, ctx, p, d, transfer_run_paid);
 }
 
-/* --- a file --- */
+/* --- import --- */
 
-struct transfer_importing { /* in the request's arena; the file's lines are in its own */
+struct transfer_import_call { /* in the request's arena; the import has an arena of its own */
     struct unit unit;
     struct request *request;
     struct transfer_import import;
 };
 
-static void end_import(struct transfer_importing *m, enum err e)
+static void transfer_import_answer(struct transfer_import_call *m, enum err e)
 {
     struct request *r = m->request;
     struct str text = { 0 };
@@ -215,60 +219,63 @@ static void end_import(struct transfer_importing *m, enum err e)
         reply_send(r, 200, S("application/json"), text);
 }
 
-static enum err transfer_run_read(struct tx *tx, struct unit *u)
+static enum err transfer_import_run_read(struct tx *tx, struct unit *u)
 {
-    return transfer_import_read(tx, &CONTAINER_OF(u, struct transfer_importing, unit)->import);
+    return transfer_import_read(tx, &CONTAINER_OF(u, struct transfer_import_call, unit)->import);
 }
 
-static enum err transfer_run_step(struct tx *tx, struct unit *u)
+static enum err transfer_import_run_step(struct tx *tx, struct unit *u)
 {
-    return transfer_import_step(tx, &CONTAINER_OF(u, struct transfer_importing, unit)->import);
+    return transfer_import_step(tx, &CONTAINER_OF(u, struct transfer_import_call, unit)->import);
 }
 
-static void transfer_step_done(struct unit *u);
+static void transfer_import_step_done(struct unit *u);
 
-static void transfer_go_on(struct transfer_importing *m)
+static void transfer_import_post_next(struct transfer_import_call *m)
 {
-    static const struct unit_kind step = { "transfers.step", UNIT_BACK, transfer_run_step, NULL },
-                                  look = { "transfers.look", UNIT_READ, transfer_run_step, NULL };
+    static const struct unit_kind step = { "transfers.step", UNIT_BACK, transfer_import_run_step,
+                                           NULL },
+                                  look = { "transfers.look", UNIT_READ, transfer_import_run_step,
+                                           NULL };
 
     if (!transfer_import_next(&m->import)) {
-        end_import(m, OK);
+        transfer_import_answer(m, OK);
         return;
     }
     m->unit = (struct unit){ .kind = m->import.dry_run ? &look : &step,
                              .executor = m->request->executor,
-                             .done = transfer_step_done };
+                             .done = transfer_import_step_done };
     store_post(m->import.payments->runtime.store, &m->unit);
 }
 
-static void transfer_step_done(struct unit *u)
+static void transfer_import_step_done(struct unit *u)
 {
-    struct transfer_importing *m = CONTAINER_OF(u, struct transfer_importing, unit);
+    struct transfer_import_call *m = CONTAINER_OF(u, struct transfer_import_call, unit);
 
     if (u->err) {
-        end_import(m, u->err);
+        transfer_import_answer(m, u->err);
         return;
     }
     transfer_import_took(&m->import);
-    transfer_go_on(m);
+    transfer_import_post_next(m);
 }
 
-static void transfer_read_done(struct unit *u)
+static void transfer_import_read_done(struct unit *u)
 {
-    struct transfer_importing *m = CONTAINER_OF(u, struct transfer_importing, unit);
+    struct transfer_import_call *m = CONTAINER_OF(u, struct transfer_import_call, unit);
 
     if (u->err)
-        end_import(m, u->err);
+        transfer_import_answer(m, u->err);
     else
-        transfer_go_on(m);
+        transfer_import_post_next(m);
 }
 
 void api_transfer_import(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "transfers.read", UNIT_READ, transfer_run_read, NULL };
+    static const struct unit_kind kind = { "transfers.read", UNIT_READ, transfer_import_run_read,
+                                           NULL };
     struct payments *payments = ctx;
-    struct transfer_importing *m = api_room(r, sizeof(*m));
+    struct transfer_import_call *m = api_room(r, sizeof(*m));
 
     if (!m || !transfer_read_import(r, &m->import))
         return;
@@ -276,6 +283,7 @@ void api_transfer_import(struct request *r, void *ctx, const struct principal *p
     m->import.payments = payments;
     m->import.user = p->user;
     transfer_import_begin(&m->import);
-    m->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = transfer_read_done };
+    m->unit =
+        (struct unit){ .kind = &kind, .executor = r->executor, .done = transfer_import_read_done };
     store_post(payments->runtime.store, &m->unit);
 }

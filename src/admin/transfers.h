@@ -1,5 +1,5 @@
-/* transfers.h - bank transfers for admin (G4): what the bank says came in, what it was for, and
- * what has to be sent back. */
+/* transfers.h - bank transfers for operators (G4): importing a bank's statement, matching deposits
+ * to payments, and recording what was sent back. */
 #pragma once
 
 #include "auth/auth.h"

@@ -7,7 +7,7 @@
 
 enum { PAGE_DEFAULT = 20 };
 
-struct unknown_look { /* one request, in its own arena */
+struct unknown_call { /* one request, in its own arena */
     struct api_answer answer;
     int limit;
     bool has_after;
@@ -17,16 +17,16 @@ struct unknown_look { /* one request, in its own arena */
 static bool unknown_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct unknown_look *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct unknown_call *)ctx)->limit);
 }
 
 static bool unknown_read_after(struct request *r, void *ctx, struct str value)
 {
-    struct unknown_look *l = ctx;
+    struct unknown_call *c = ctx;
 
     (void)r;
-    l->has_after = uuid_parse(value, &l->after);
-    return l->has_after;
+    c->has_after = uuid_parse(value, &c->after);
+    return c->has_after;
 }
 
 static const struct query_parameter parameters[] = {
@@ -36,21 +36,21 @@ static const struct query_parameter parameters[] = {
 
 static enum err unknown_read_page(struct tx *tx, struct unit *u)
 {
-    struct unknown_look *l = CONTAINER_OF(u, struct unknown_look, answer.unit);
+    struct unknown_call *c = CONTAINER_OF(u, struct unknown_call, answer.unit);
 
-    return unknown_page(tx, u->arena, env_now_ms(tx_env(tx)), l->has_after ? &l->after : NULL,
-                        l->limit, &l->answer.text);
+    return unknown_page(tx, u->arena, env_now_ms(tx_env(tx)), c->has_after ? &c->after : NULL,
+                        c->limit, &c->answer.text);
 }
 
 void api_unknown_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "unknown.list", UNIT_READ, unknown_read_page, NULL };
-    struct unknown_look *l = api_room(r, sizeof(*l));
+    struct unknown_call *c = api_room(r, sizeof(*c));
 
     (void)p;
-    if (!l)
+    if (!c)
         return;
-    l->limit = PAGE_DEFAULT;
-    if (query_read(r, parameters, COUNT(parameters), l))
-        api_answer_post(&l->answer, r, ctx, &kind, api_answer_show);
+    c->limit = PAGE_DEFAULT;
+    if (query_read(r, parameters, COUNT(parameters), c))
+        api_answer_post(&c->answer, r, ctx, &kind, api_answer_show);
 }

@@ -1,4 +1,4 @@
-/* unknown.h - money operations whose outcome nobody knows yet, for admin (P7). */
+/* unknown.h - operations whose outcome at the gateway is unknown, for operators (P7). */
 #pragma once
 
 #include "auth/auth.h"

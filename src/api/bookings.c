@@ -1,3 +1,5 @@
+/* bookings.c - a PUT is one unit of work: the booking and its audit line, both or neither. A repeat
+ * with the same content changes nothing and answers 200. */
 #include "api/bookings.h"
 
 #include "booking/booking.h"
@@ -6,7 +8,7 @@
 #include "endpoint/fields.h"
 #include "store/store.h"
 
-struct task_of_booking { /* one request, in its own arena */
+struct booking_call { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     struct payments *payments;
@@ -16,22 +18,21 @@ struct task_of_booking { /* one request, in its own arena */
     struct uuid user; /* who asks */
 };
 
-ANSWERS static struct task_of_booking *booking_task_new(struct request *r,
-                                                        struct payments *payments,
-                                                        const struct unit_kind *kind,
-                                                        void (*done)(struct unit *))
+ANSWERS static struct booking_call *booking_call_new(struct request *r, struct payments *payments,
+                                                     const struct unit_kind *kind,
+                                                     void (*done)(struct unit *))
 {
-    struct task_of_booking *t = api_room(r, sizeof(*t));
+    struct booking_call *c = api_room(r, sizeof(*c));
 
-    if (!t)
+    if (!c)
         return NULL;
-    t->unit = (struct unit){ .kind = kind, .executor = r->executor, .done = done };
-    t->request = r;
-    t->payments = payments;
-    return t;
+    c->unit = (struct unit){ .kind = kind, .executor = r->executor, .done = done };
+    c->request = r;
+    c->payments = payments;
+    return c;
 }
 
-static void bookings_show(struct request *r, int status, const struct booking *b)
+static void booking_answer(struct request *r, int status, const struct booking *b)
 {
     struct str text = booking_json(&r->arena, b);
 
@@ -43,29 +44,29 @@ static void bookings_show(struct request *r, int status, const struct booking *b
 
 /* --- PUT --- */
 
-static enum err bookings_put(struct tx *tx, struct unit *u)
+static enum err booking_run_put(struct tx *tx, struct unit *u)
 {
-    struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
-    enum err e = booking_change(tx, t->payments, &t->change, env_now_ms(t->payments->runtime.env),
-                                &t->result);
+    struct booking_call *c = CONTAINER_OF(u, struct booking_call, unit);
+    enum err e = booking_change(tx, c->payments, &c->change, env_now_ms(c->payments->runtime.env),
+                                &c->result);
 
-    return e ? e : act_audit_booking(tx, &t->result, &t->user);
+    return e ? e : act_audit_booking(tx, &c->result, &c->user);
 }
 
 static void booking_was_put(struct unit *u)
 {
-    struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
-    struct request *r = t->request;
+    struct booking_call *c = CONTAINER_OF(u, struct booking_call, unit);
+    struct request *r = c->request;
 
     if (u->err)
         reply_problem(r, u->err, NULL);
-    else if (t->result.put == BOOKING_REFUSED)
+    else if (c->result.put == BOOKING_REFUSED)
         reply_problem(r, ERR_UNPROCESSABLE,
                       r->language == LANG_JA
                           ? "支払いの処理中は、所有者・金額・通貨を変更できません。"
                           : "Owner, amount and currency cannot change while money is under way.");
     else
-        bookings_show(r, t->result.is_new ? 201 : 200, &t->result.now);
+        booking_answer(r, c->result.is_new ? 201 : 200, &c->result.now);
 }
 
 ANSWERS static bool booking_read_change(struct request *r, struct booking_change *ret_change)
@@ -84,54 +85,54 @@ ANSWERS static bool booking_read_change(struct request *r, struct booking_change
 
 void api_booking_put(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "booking.put", UNIT_FRONT, bookings_put, NULL };
+    static const struct unit_kind kind = { "booking.put", UNIT_FRONT, booking_run_put, NULL };
     struct booking_change change = { 0 };
-    struct task_of_booking *t;
+    struct booking_call *c;
 
     if (!fields_path_id(r, &change.id) || !booking_read_change(r, &change))
         return;
-    t = booking_task_new(r, ctx, &kind, booking_was_put);
-    if (!t)
+    c = booking_call_new(r, ctx, &kind, booking_was_put);
+    if (!c)
         return;
-    t->change = change;
-    t->user = p->user;
-    store_post(t->payments->runtime.store, &t->unit);
+    c->change = change;
+    c->user = p->user;
+    store_post(c->payments->runtime.store, &c->unit);
 }
 
 /* --- GET --- */
 
-static enum err bookings_get(struct tx *tx, struct unit *u)
+static enum err booking_run_get(struct tx *tx, struct unit *u)
 {
-    struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
+    struct booking_call *c = CONTAINER_OF(u, struct booking_call, unit);
 
-    return booking_read(tx, t->change.id, false, &t->result.now);
+    return booking_read(tx, c->change.id, false, &c->result.now);
 }
 
 static void booking_was_got(struct unit *u)
 {
-    struct task_of_booking *t = CONTAINER_OF(u, struct task_of_booking, unit);
+    struct booking_call *c = CONTAINER_OF(u, struct booking_call, unit);
 
     if (u->err)
-        reply_problem(t->request, u->err, NULL);
-    else if (!t->may_any && !uuid_eq(t->user, t->result.now.user_id))
-        reply_problem(t->request, ERR_FORBIDDEN, NULL);
+        reply_problem(c->request, u->err, NULL);
+    else if (!c->may_any && !uuid_eq(c->user, c->result.now.user_id))
+        reply_problem(c->request, ERR_FORBIDDEN, NULL);
     else
-        bookings_show(t->request, 200, &t->result.now);
+        booking_answer(c->request, 200, &c->result.now);
 }
 
 void api_booking_get(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "booking.get", UNIT_READ, bookings_get, NULL };
-    struct task_of_booking *t;
+    static const struct unit_kind kind = { "booking.get", UNIT_READ, booking_run_get, NULL };
+    struct booking_call *c;
     struct uuid id;
 
     if (!fields_path_id(r, &id))
         return;
-    t = booking_task_new(r, ctx, &kind, booking_was_got);
-    if (!t)
+    c = booking_call_new(r, ctx, &kind, booking_was_got);
+    if (!c)
         return;
-    t->change.id = id;
-    t->user = p->user;
-    t->may_any = auth_sees_all(p);
-    store_post(t->payments->runtime.store, &t->unit);
+    c->change.id = id;
+    c->user = p->user;
+    c->may_any = auth_sees_all(p);
+    store_post(c->payments->runtime.store, &c->unit);
 }

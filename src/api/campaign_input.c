@@ -1,13 +1,14 @@
+/* campaign_input.c - checks the campaign and each of its layers. A problem of a layer is reported
+ * under the layer's place in the list: "layers[2].price". */
 #include "api/campaign_input.h"
 
 #include "endpoint/fields.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { FIELD_MAX = 48, WORDS_MAX = 128 };
 
-struct reading {
+struct campaign_reading {
     struct request *request;
     struct campaign_input *in;
     struct json_problems problems;
@@ -15,9 +16,9 @@ struct reading {
     bool no_memory;
 };
 
-/* --- fields of one layer, named by its place: "layers[2].price" --- */
+/* --- one layer --- */
 
-static void layer_problem(struct reading *g, size_t i, const char *field, const char *en,
+static void layer_problem(struct campaign_reading *g, size_t i, const char *field, const char *en,
                           const char *ja)
 {
     char name[FIELD_MAX];
@@ -26,7 +27,7 @@ static void layer_problem(struct reading *g, size_t i, const char *field, const 
     json_problem_in(&g->problems, name, en, ja);
 }
 
-static void read_number(struct reading *g, const cJSON *layer, size_t i, const char *field,
+static void read_number(struct campaign_reading *g, const cJSON *layer, size_t i, const char *field,
                         int64_t most, int64_t *ret_value)
 {
     char en[WORDS_MAX], ja[WORDS_MAX];
@@ -41,7 +42,8 @@ static void read_number(struct reading *g, const cJSON *layer, size_t i, const c
     json_problems_release(&unnamed);
 }
 
-static void read_name(struct reading *g, const cJSON *layer, size_t i, struct layer_input *l)
+static void read_name(struct campaign_reading *g, const cJSON *layer, size_t i,
+                      struct layer_input *l)
 {
     char en[WORDS_MAX], ja[WORDS_MAX];
     struct json_problems unnamed;
@@ -58,23 +60,16 @@ static void read_name(struct reading *g, const cJSON *layer, size_t i, struct la
     json_problems_release(&unnamed);
 }
 
-/* Every member of it that nobody knows is a problem, as in the body itself. */
-static void read_strangers(struct reading *g, const cJSON *layer, size_t i)
+static void read_unknown_fields(struct campaign_reading *g, const cJSON *layer, size_t i)
 {
     static const char *const names[] = { "name", "price", "positions" };
 
-    for (const cJSON *item = layer->child; item; item = item->next) {
-        bool known = false;
-
-        for (size_t k = 0; k < COUNT(names); k++)
-            known |= strcmp(item->string, names[k]) == 0;
-        if (!known)
-            layer_problem(g, i, item->string, "is not a field of this request",
-                          "このリクエストにない項目です");
-    }
+    for (const cJSON *item = layer->child; item; item = item->next)
+        if (!fields_knows(names, COUNT(names), item->string))
+            layer_problem(g, i, item->string, FIELDS_UNKNOWN_WORDS);
 }
 
-static void read_layer(struct reading *g, const cJSON *layer, size_t i)
+static void read_layer(struct campaign_reading *g, const cJSON *layer, size_t i)
 {
     struct layer_input *l = &g->in->layers[i];
     char name[FIELD_MAX];
@@ -88,13 +83,13 @@ static void read_layer(struct reading *g, const cJSON *layer, size_t i)
     read_name(g, layer, i, l);
     read_number(g, layer, i, "price", MONEY_MAX, &l->price);
     read_number(g, layer, i, "positions", POSITIONS_MAX, &l->positions);
-    read_strangers(g, layer, i);
+    read_unknown_fields(g, layer, i);
     g->positions += l->positions;
 }
 
 /* --- the body --- */
 
-static void read_layers(struct reading *g, const cJSON *body)
+static void read_layers(struct campaign_reading *g, const cJSON *body)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "layers");
     int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
@@ -118,7 +113,7 @@ static void read_layers(struct reading *g, const cJSON *body)
 }
 
 /* Not more than there are positions, where those could be read. */
-static void read_winners(struct reading *g, const cJSON *body)
+static void read_winners(struct campaign_reading *g, const cJSON *body)
 {
     g->in->winners = 1;
     if (json_get_int(body, "winners", false, 0, POSITIONS_MAX, &g->in->winners, &g->problems) &&
@@ -127,7 +122,7 @@ static void read_winners(struct reading *g, const cJSON *body)
                         "ポジションの数以下にしてください");
 }
 
-static void read_all(struct reading *g, const cJSON *body)
+static void read_all(struct campaign_reading *g, const cJSON *body)
 {
     static const char *const names[] = { "title", "currency", "winners", "layers" };
     struct str title;
@@ -143,7 +138,7 @@ static void read_all(struct reading *g, const cJSON *body)
 bool campaign_input_read(struct request *r, struct campaign_input *ret_input)
 {
     static const char *const nullable[] = { "winners" };
-    struct reading g = { .request = r, .in = ret_input };
+    struct campaign_reading g = { .request = r, .in = ret_input };
     CLEANUP(json_freep) cJSON *body = NULL;
 
     if (!fields_body(r, &body))

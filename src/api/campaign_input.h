@@ -1,9 +1,9 @@
-/* campaign_input.h - what a campaign is made of, as a request says it. */
+/* campaign_input.h - reads the body of PUT /campaigns/{id}: what a campaign consists of. */
 #pragma once
 
 #include "campaign/campaign.h"
 #include "http/http.h"
 
-/* Reads and checks the body; texts go to the request's arena. False: the answer was sent, with
- * every bad field named (P5). */
+/* Reads and checks the body; texts go to the request's arena. False: the answer was sent, and it
+ * names every bad field (P5). */
 bool campaign_input_read(struct request *r, struct campaign_input *ret_input) ANSWERS;

@@ -1,3 +1,5 @@
+/* campaigns.c - each request is one unit of work. A campaign never changes its content: a PUT with
+ * other content is 422, and the same PUT again is 200 with the campaign as it is now. */
 #include "api/campaigns.h"
 
 #include "api/campaign_input.h"
@@ -9,7 +11,7 @@
 
 enum { CAMPAIGNS_DEFAULT = 20, POSITIONS_DEFAULT = 100 };
 
-struct campaigns_act { /* one request, in its own arena */
+struct campaign_call { /* one request, in its own arena */
     struct api_answer answer;
     struct payments *payments;
     struct uuid id, user;
@@ -19,86 +21,86 @@ struct campaigns_act { /* one request, in its own arena */
     bool has_before; /* the list */
     struct uuid before;
     int limit;
-    bool not_drawn; /* out: the campaign is there, its draw is not */
+    bool not_drawn; /* out: the campaign exists and has not been drawn */
 };
 
-/* The path's id is read where there is one. NULL: the answer was sent. */
-ANSWERS static struct campaigns_act *campaign_act_new(struct request *r, void *ctx,
-                                                      const struct principal *p, bool has_id)
+/* has_id: the path has the campaign's id. NULL: the answer was sent. */
+ANSWERS static struct campaign_call *campaign_call_new(struct request *r, void *ctx,
+                                                       const struct principal *p, bool has_id)
 {
     const struct api_payments *api = ctx;
-    struct campaigns_act *a = api_room(r, sizeof(*a));
+    struct campaign_call *c = api_room(r, sizeof(*c));
 
-    if (!a)
+    if (!c)
         return NULL;
-    a->answer.request = r;
-    a->payments = api->payments;
-    a->user = p->user;
-    return !has_id || fields_path_id(r, &a->id) ? a : NULL;
+    c->answer.request = r;
+    c->payments = api->payments;
+    c->user = p->user;
+    return !has_id || fields_path_id(r, &c->id) ? c : NULL;
 }
 
-static void campaigns_post(struct campaigns_act *a, const struct unit_kind *kind,
-                           void (*done)(struct unit *))
+static void campaign_post(struct campaign_call *c, const struct unit_kind *kind,
+                          void (*done)(struct unit *))
 {
-    api_answer_post(&a->answer, a->answer.request, a->payments->runtime.store, kind, done);
+    api_answer_post(&c->answer, c->answer.request, c->payments->runtime.store, kind, done);
 }
 
 /* --- PUT --- */
 
-static enum err campaigns_put(struct tx *tx, struct unit *u)
+static enum err campaign_run_put(struct tx *tx, struct unit *u)
 {
-    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
-    enum err e = campaign_put(tx, &a->input, env_now_ms(a->payments->runtime.env), &a->put);
+    struct campaign_call *c = CONTAINER_OF(u, struct campaign_call, answer.unit);
+    enum err e = campaign_put(tx, &c->input, env_now_ms(c->payments->runtime.env), &c->put);
 
-    return e || a->put == CAMPAIGN_DIFFERS ? e
-                                           : campaign_json(tx, u->arena, a->id, &a->answer.text);
+    return e || c->put == CAMPAIGN_DIFFERS ? e
+                                           : campaign_json(tx, u->arena, c->id, &c->answer.text);
 }
 
 static void campaign_was_put(struct unit *u)
 {
-    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
-    struct request *r = a->answer.request;
+    struct campaign_call *c = CONTAINER_OF(u, struct campaign_call, answer.unit);
+    struct request *r = c->answer.request;
 
     if (u->err)
         reply_problem(r, u->err, NULL);
-    else if (a->put == CAMPAIGN_DIFFERS)
+    else if (c->put == CAMPAIGN_DIFFERS)
         reply_problem(
             r, ERR_UNPROCESSABLE,
             r->language == LANG_JA
                 ? "この ID のキャンペーンは別の内容で作成済みです。内容は変更できません。"
                 : "A campaign with this id was made of something else; it cannot change.");
     else
-        reply_send(r, a->put == CAMPAIGN_MADE ? 201 : 200, S("application/json"), a->answer.text);
+        reply_send(r, c->put == CAMPAIGN_MADE ? 201 : 200, S("application/json"), c->answer.text);
 }
 
 void api_campaign_put(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "campaign.put", UNIT_FRONT, campaigns_put, NULL };
-    struct campaigns_act *a = campaign_act_new(r, ctx, p, true);
+    static const struct unit_kind kind = { "campaign.put", UNIT_FRONT, campaign_run_put, NULL };
+    struct campaign_call *c = campaign_call_new(r, ctx, p, true);
 
-    if (!a || !campaign_input_read(r, &a->input))
+    if (!c || !campaign_input_read(r, &c->input))
         return;
-    a->input.id = a->id;
-    a->input.created_by = a->user;
-    campaigns_post(a, &kind, campaign_was_put);
+    c->input.id = c->id;
+    c->input.created_by = c->user;
+    campaign_post(c, &kind, campaign_was_put);
 }
 
 /* --- GET one --- */
 
-static enum err campaigns_get(struct tx *tx, struct unit *u)
+static enum err campaign_run_get(struct tx *tx, struct unit *u)
 {
-    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
+    struct campaign_call *c = CONTAINER_OF(u, struct campaign_call, answer.unit);
 
-    return campaign_json(tx, u->arena, a->id, &a->answer.text);
+    return campaign_json(tx, u->arena, c->id, &c->answer.text);
 }
 
 void api_campaign_get(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "campaign.get", UNIT_READ, campaigns_get, NULL };
-    struct campaigns_act *a = campaign_act_new(r, ctx, p, true);
+    static const struct unit_kind kind = { "campaign.get", UNIT_READ, campaign_run_get, NULL };
+    struct campaign_call *c = campaign_call_new(r, ctx, p, true);
 
-    if (a)
-        campaigns_post(a, &kind, api_answer_show);
+    if (c)
+        campaign_post(c, &kind, api_answer_show);
 }
 
 /* --- GET all --- */
@@ -106,24 +108,24 @@ void api_campaign_get(struct request *r, void *ctx, const struct principal *p)
 static bool campaign_list_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct campaigns_act *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct campaign_call *)ctx)->limit);
 }
 
 static bool campaign_list_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct campaigns_act *a = ctx;
+    struct campaign_call *c = ctx;
 
     (void)r;
-    a->has_before = uuid_parse(value, &a->before);
-    return a->has_before;
+    c->has_before = uuid_parse(value, &c->before);
+    return c->has_before;
 }
 
-static enum err campaigns_list(struct tx *tx, struct unit *u)
+static enum err campaign_run_list(struct tx *tx, struct unit *u)
 {
-    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
+    struct campaign_call *c = CONTAINER_OF(u, struct campaign_call, answer.unit);
 
-    return campaigns_json(tx, u->arena, a->has_before ? &a->before : NULL, a->limit,
-                          &a->answer.text);
+    return campaigns_json(tx, u->arena, c->has_before ? &c->before : NULL, c->limit,
+                          &c->answer.text);
 }
 
 void api_campaign_list(struct request *r, void *ctx, const struct principal *p)
@@ -132,21 +134,21 @@ void api_campaign_list(struct request *r, void *ctx, const struct principal *p)
         QUERY_LIMIT(campaign_list_limit),
         QUERY_CURSOR(campaign_list_cursor),
     };
-    static const struct unit_kind kind = { "campaign.list", UNIT_READ, campaigns_list, NULL };
-    struct campaigns_act *a = campaign_act_new(r, ctx, p, false);
+    static const struct unit_kind kind = { "campaign.list", UNIT_READ, campaign_run_list, NULL };
+    struct campaign_call *c = campaign_call_new(r, ctx, p, false);
 
-    if (!a)
+    if (!c)
         return;
-    a->limit = CAMPAIGNS_DEFAULT;
-    if (query_read(r, parameters, COUNT(parameters), a))
-        campaigns_post(a, &kind, api_answer_show);
+    c->limit = CAMPAIGNS_DEFAULT;
+    if (query_read(r, parameters, COUNT(parameters), c))
+        campaign_post(c, &kind, api_answer_show);
 }
 
 /* --- GET its positions --- */
 
 static bool positions_layer(struct request *r, void *ctx, struct str value)
 {
-    struct position_filter *f = &((struct campaigns_act *)ctx)->positions;
+    struct position_filter *f = &((struct campaign_call *)ctx)->positions;
 
     (void)r;
     f->has_layer = uuid_parse(value, &f->layer);
@@ -155,7 +157,7 @@ static bool positions_layer(struct request *r, void *ctx, struct str value)
 
 static bool positions_status(struct request *r, void *ctx, struct str value)
 {
-    struct position_filter *f = &((struct campaigns_act *)ctx)->positions;
+    struct position_filter *f = &((struct campaign_call *)ctx)->positions;
 
     (void)r;
     f->status = value;
@@ -165,7 +167,7 @@ static bool positions_status(struct request *r, void *ctx, struct str value)
 
 static bool positions_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct position_filter *f = &((struct campaigns_act *)ctx)->positions;
+    struct position_filter *f = &((struct campaign_call *)ctx)->positions;
 
     (void)r;
     return str_to_i64(value, &f->after) && f->after >= 1 && f->after <= POSITIONS_MAX;
@@ -175,14 +177,14 @@ static bool positions_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return query_limit(value, LIMIT_POSITIONS_PAGE,
-                       &((struct campaigns_act *)ctx)->positions.limit);
+                       &((struct campaign_call *)ctx)->positions.limit);
 }
 
-static enum err list_positions(struct tx *tx, struct unit *u)
+static enum err campaign_run_positions(struct tx *tx, struct unit *u)
 {
-    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
+    struct campaign_call *c = CONTAINER_OF(u, struct campaign_call, answer.unit);
 
-    return positions_json(tx, u->arena, &a->positions, &a->answer.text);
+    return positions_json(tx, u->arena, &c->positions, &c->answer.text);
 }
 
 void api_campaign_positions(struct request *r, void *ctx, const struct principal *p)
@@ -195,40 +197,41 @@ void api_campaign_positions(struct request *r, void *ctx, const struct principal
           "1〜1000 の整数にしてください" },
         QUERY_CURSOR(positions_cursor),
     };
-    static const struct unit_kind kind = { "campaign.positions", UNIT_READ, list_positions, NULL };
-    struct campaigns_act *a = campaign_act_new(r, ctx, p, true);
+    static const struct unit_kind kind = { "campaign.positions", UNIT_READ, campaign_run_positions,
+                                           NULL };
+    struct campaign_call *c = campaign_call_new(r, ctx, p, true);
 
-    if (!a)
+    if (!c)
         return;
-    a->positions = (struct position_filter){ .campaign = a->id,
+    c->positions = (struct position_filter){ .campaign = c->id,
                                              .viewer = p->user,
                                              .sees_all = auth_sees_all(p),
                                              .limit = POSITIONS_DEFAULT };
-    if (query_read(r, parameters, COUNT(parameters), a))
-        campaigns_post(a, &kind, api_answer_show);
+    if (query_read(r, parameters, COUNT(parameters), c))
+        campaign_post(c, &kind, api_answer_show);
 }
 
 /* --- GET its draw --- */
 
-static enum err get_draw(struct tx *tx, struct unit *u)
+static enum err campaign_run_draw(struct tx *tx, struct unit *u)
 {
-    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
-    enum err e = draw_json(tx, u->arena, a->id, &a->answer.text);
+    struct campaign_call *c = CONTAINER_OF(u, struct campaign_call, answer.unit);
+    enum err e = draw_json(tx, u->arena, c->id, &c->answer.text);
 
-    a->not_drawn = false;
+    c->not_drawn = false;
     if (e != ERR_NOT_FOUND)
         return e;
-    e = campaign_exists(tx, a->id);
-    a->not_drawn = !e;
+    e = campaign_exists(tx, c->id);
+    c->not_drawn = !e;
     return e;
 }
 
-static void show_draw(struct unit *u)
+static void campaign_answer_draw(struct unit *u)
 {
-    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
-    struct request *r = a->answer.request;
+    struct campaign_call *c = CONTAINER_OF(u, struct campaign_call, answer.unit);
+    struct request *r = c->answer.request;
 
-    if (!u->err && a->not_drawn)
+    if (!u->err && c->not_drawn)
         reply_problem(r, ERR_NOT_FOUND,
                       r->language == LANG_JA
                           ? "このキャンペーンの抽選はまだ行われていません。"
@@ -239,28 +242,29 @@ static void show_draw(struct unit *u)
 
 void api_campaign_draw(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "campaign.draw.get", UNIT_READ, get_draw, NULL };
-    struct campaigns_act *a = campaign_act_new(r, ctx, p, true);
+    static const struct unit_kind kind = { "campaign.draw.get", UNIT_READ, campaign_run_draw,
+                                           NULL };
+    struct campaign_call *c = campaign_call_new(r, ctx, p, true);
 
-    if (a)
-        campaigns_post(a, &kind, show_draw);
+    if (c)
+        campaign_post(c, &kind, campaign_answer_draw);
 }
 
 /* --- POST cancel --- */
 
-static enum err campaigns_cancel(struct tx *tx, struct unit *u)
+static enum err campaign_run_cancel(struct tx *tx, struct unit *u)
 {
-    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
+    struct campaign_call *c = CONTAINER_OF(u, struct campaign_call, answer.unit);
     enum err e =
-        campaign_cancel(tx, a->payments, a->id, a->user, env_now_ms(a->payments->runtime.env));
+        campaign_cancel(tx, c->payments, c->id, c->user, env_now_ms(c->payments->runtime.env));
 
-    return e ? e : campaign_json(tx, u->arena, a->id, &a->answer.text);
+    return e ? e : campaign_json(tx, u->arena, c->id, &c->answer.text);
 }
 
 static void campaign_was_cancelled(struct unit *u)
 {
-    struct campaigns_act *a = CONTAINER_OF(u, struct campaigns_act, answer.unit);
-    struct request *r = a->answer.request;
+    struct campaign_call *c = CONTAINER_OF(u, struct campaign_call, answer.unit);
+    struct request *r = c->answer.request;
 
     if (u->err == ERR_UNPROCESSABLE)
         reply_problem(r, u->err,
@@ -271,7 +275,7 @@ static void campaign_was_cancelled(struct unit *u)
         api_answer_show(u);
 }
 
-/* Nothing needs to be said with it; what is said all the same must not be misunderstood. */
+/* True: blank, or {}. Any field is rejected, since its meaning would be lost. */
 ANSWERS static bool campaign_body_is_empty(struct request *r)
 {
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -288,9 +292,10 @@ ANSWERS static bool campaign_body_is_empty(struct request *r)
 
 void api_campaign_cancel(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "campaign.cancel", UNIT_FRONT, campaigns_cancel, NULL };
-    struct campaigns_act *a = campaign_act_new(r, ctx, p, true);
+    static const struct unit_kind kind = { "campaign.cancel", UNIT_FRONT, campaign_run_cancel,
+                                           NULL };
+    struct campaign_call *c = campaign_call_new(r, ctx, p, true);
 
-    if (a && campaign_body_is_empty(r))
-        campaigns_post(a, &kind, campaign_was_cancelled);
+    if (c && campaign_body_is_empty(r))
+        campaign_post(c, &kind, campaign_was_cancelled);
 }

@@ -1,11 +1,11 @@
 /* campaigns.h - campaigns, their positions and their draw (C1, C6). ctx is a struct api_payments.
  *
- * Made and cancelled by `service` and `admin`; read by anybody who is known. */
+ * Service and admin tokens create and cancel campaigns; every token may read them. */
 #pragma once
 
 #include "api/payments.h"
 
-/* 201: made; 200: there already; 422: there, made of something else. */
+/* 201: created; 200: it exists with this content; 422: it exists with other content. */
 void api_campaign_put(struct request *r, void *ctx, const struct principal *p);
 void api_campaign_get(struct request *r, void *ctx, const struct principal *p);
 void api_campaign_list(struct request *r, void *ctx, const struct principal *p);

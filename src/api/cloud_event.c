@@ -1,11 +1,11 @@
-/* cloud_event.c
+/* cloud_event.c - the three forms of a CloudEvent in a request:
  *
  *   application/cloudevents+json, application/json   one event, all of it in the body
  *   application/cloudevents-batch+json               an array of such
  *   ce- headers                                      the body is the event's data
  *
- * An event is told apart by the last part of its type: "BookingCreated" and
- * "com.example.booking.BookingCreated" are one. What we do not know is kept and ignored. */
+ * Only the last part of the type counts: "BookingCreated" and "com.example.booking.BookingCreated"
+ * mean the same. An event of an unknown type is stored and ignored. */
 #include "api/cloud_event.h"
 
 #include "api/payment_input.h"
@@ -172,7 +172,7 @@ static enum err read_event(struct arena *a, const struct attributes *at, const c
 
 /* --- structured --- */
 
-/* null is absent; another type is a wrong one, which an empty text stands for. */
+/* null counts as absent; a member that is not a string gives an empty text, which is invalid. */
 static struct str cloud_event_attribute(const cJSON *event, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(event, name);
@@ -217,7 +217,7 @@ static enum err read_batch(struct arena *a, const cJSON *batch, struct cloud_eve
 
 /* --- binary --- */
 
-/* Header values are percent-encoded UTF-8; a percent sign that begins no such pair stays. */
+/* Header values are percent-encoded UTF-8; a percent sign without two hex digits stays as it is. */
 static struct str header_text(struct request *r, struct str name)
 {
     size_t count, n = 0;

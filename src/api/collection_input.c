@@ -1,3 +1,5 @@
+/* collection_input.c - checks a collection and each of its participants. A problem of a participant
+ * is reported under its place in the list: "participants[2].amount". */
 #include "api/collection_input.h"
 
 #include "api/payment_input.h"
@@ -19,7 +21,8 @@ static bool is_letter_or_digit(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* RFC 3986's characters, and the braces of "{CHECKOUT_SESSION_ID}", which the gateway fills in. */
+/* The characters of RFC 3986, and the braces of "{CHECKOUT_SESSION_ID}", which the gateway
+ * replaces. */
 static bool is_url_char(char c)
 {
     return is_letter_or_digit(c) || (c && strchr("-._~:/?#[]@!$&'()*+,;=%{}", c));
@@ -34,14 +37,15 @@ bool is_web_url(struct str url)
     if (!scheme || url.n <= scheme || url.n > CHECKOUT_URL_MAX)
         return false;
     if (!is_letter_or_digit(url.p[scheme]) && url.p[scheme] != '[')
-        return false; /* a host comes first: no user, no port alone */
+        return false; /* the host must come first: neither a user nor only a port */
     for (size_t i = 0; i < url.n; i++)
         if (!is_url_char(url.p[i]))
             return false;
     return true;
 }
 
-/* Segments of letters, digits, '_', '+' and '-': no way out of a folder of zones. */
+/* Only segments of letters, digits, '_', '+' and '-', so that a name never leaves the folder of the
+ * zone files. */
 bool is_zone_name(struct str name)
 {
     bool begins = true;
@@ -56,9 +60,9 @@ bool is_zone_name(struct str name)
     return name.n && name.n <= TIME_ZONE_MAX && !begins && name.p[0] > '9';
 }
 
-/* --- a reader that knows where it is: "participants[2].amount" --- */
+/* --- one participant --- */
 
-struct collection_input_reading {
+struct collection_reading {
     struct request *request;
     struct collection_input *in;
     struct json_problems problems;
@@ -66,8 +70,8 @@ struct collection_input_reading {
     size_t place; /* of the participant */
 };
 
-static void person_problem(struct collection_input_reading *g, const char *field, const char *en,
-                           const char *ja)
+static void participant_problem(struct collection_reading *g, const char *field, const char *en,
+                                const char *ja)
 {
     char name[FIELD_MAX];
 
@@ -75,103 +79,98 @@ static void person_problem(struct collection_input_reading *g, const char *field
     json_problem_in(&g->problems, name, en, ja);
 }
 
-/* The member, or NULL where it is absent or null: then it is a problem if it is required. */
-static const cJSON *collection_input_member(struct collection_input_reading *g, const cJSON *person,
-                                            const char *field, bool required)
+/* The member; NULL: it is absent or null, which is a problem if it is required. */
+static const cJSON *participant_member(struct collection_reading *g, const cJSON *participant,
+                                       const char *field, bool required)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(person, field);
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(participant, field);
 
     if (item && !cJSON_IsNull(item))
         return item;
     if (required)
-        person_problem(g, field, "is required", "必須です");
+        participant_problem(g, field, "is required", "必須です");
     return NULL;
 }
 
-static bool take_id(struct collection_input_reading *g, const cJSON *person, const char *field,
-                    bool required, struct uuid *ret_id)
+static bool participant_take_id(struct collection_reading *g, const cJSON *participant,
+                                const char *field, bool required, struct uuid *ret_id)
 {
-    const cJSON *item = collection_input_member(g, person, field, required);
+    const cJSON *item = participant_member(g, participant, field, required);
 
     if (!item)
         return false;
     if (cJSON_IsString(item) && uuid_parse(str_of(item->valuestring), ret_id))
         return true;
-    person_problem(g, field, "must be a UUID", "UUID を指定してください");
+    participant_problem(g, field, "must be a UUID", "UUID を指定してください");
     return false;
 }
 
-/* What json_get_str says of a field that is named here in another way. */
-static bool take_words(struct collection_input_reading *g, const cJSON *person, const char *field,
-                       bool required, int max_chars, struct str *ret_text)
+/* Checks as json_get_str() does, but reports the problem under the participant's place. */
+static bool participant_take_text(struct collection_reading *g, const cJSON *participant,
+                                  const char *field, bool required, int max_chars,
+                                  struct str *ret_text)
 {
     char en[WORDS_MAX], ja[WORDS_MAX];
     struct json_problems unnamed;
     struct str text = { 0 };
     bool taken;
 
-    if (!collection_input_member(g, person, field, required))
+    if (!participant_member(g, participant, field, required))
         return false;
     json_problems_init(&unnamed);
-    taken = json_get_str(person, field, required, (size_t)max_chars, &text, &unnamed);
+    taken = json_get_str(participant, field, required, (size_t)max_chars, &text, &unnamed);
     json_problems_release(&unnamed);
     snprintf(en, sizeof(en), "must be a text of %d to %d characters", required, max_chars);
     snprintf(ja, sizeof(ja), "%d〜%d 文字の文字列にしてください", required, max_chars);
     if (!taken)
-        person_problem(g, field, en, ja);
+        participant_problem(g, field, en, ja);
     else
         *ret_text = fields_keep(g->request, text, &g->no_memory);
     return taken;
 }
 
-static void take_amount(struct collection_input_reading *g, const cJSON *person,
-                        int64_t *ret_amount)
+static void participant_take_amount(struct collection_reading *g, const cJSON *participant,
+                                    int64_t *ret_amount)
 {
     struct json_problems unnamed;
 
-    if (!collection_input_member(g, person, "amount", true))
+    if (!participant_member(g, participant, "amount", true))
         return;
     json_problems_init(&unnamed);
-    if (!json_get_int(person, "amount", true, 1, MONEY_MAX, ret_amount, &unnamed))
-        person_problem(g, "amount", "must be a whole number from 1 to 99999999",
-                       "1〜99999999 の整数にしてください");
+    if (!json_get_int(participant, "amount", true, 1, MONEY_MAX, ret_amount, &unnamed))
+        participant_problem(g, "amount", "must be a whole number from 1 to 99999999",
+                            "1〜99999999 の整数にしてください");
     json_problems_release(&unnamed);
 }
 
-static void take_strangers(struct collection_input_reading *g, const cJSON *person)
+static void participant_take_unknown_fields(struct collection_reading *g, const cJSON *participant)
 {
     static const char *const names[] = { "id", "name", "email", "userId", "amount" };
 
-    for (const cJSON *item = person->child; item; item = item->next) {
-        bool known = false;
-
-        for (size_t k = 0; k < COUNT(names); k++)
-            known |= strcmp(item->string, names[k]) == 0;
-        if (!known)
-            person_problem(g, item->string, "is not a field of this request",
-                           "このリクエストにない項目です");
-    }
+    for (const cJSON *item = participant->child; item; item = item->next)
+        if (!fields_knows(names, COUNT(names), item->string))
+            participant_problem(g, item->string, FIELDS_UNKNOWN_WORDS);
 }
 
-static void take_person(struct collection_input_reading *g, const cJSON *person,
-                        struct participant_input *ret)
+static void read_participant(struct collection_reading *g, const cJSON *participant,
+                             struct participant_input *ret)
 {
-    if (!cJSON_IsObject(person)) {
-        person_problem(g, "", "must be a JSON object", "JSON オブジェクトにしてください");
+    if (!cJSON_IsObject(participant)) {
+        participant_problem(g, "", "must be a JSON object", "JSON オブジェクトにしてください");
         return;
     }
-    take_id(g, person, "id", true, &ret->id);
-    take_words(g, person, "name", true, PARTICIPANT_NAME_MAX, &ret->name);
-    if (take_words(g, person, "email", false, PARTICIPANT_EMAIL_MAX, &ret->email) && ret->email.n &&
-        !address_is_mail(ret->email))
-        person_problem(g, "email", "must be a mail address in ASCII like taro@example.jp",
-                       "taro@example.jp のような ASCII のメールアドレスを指定してください");
-    ret->has_user = take_id(g, person, "userId", false, &ret->user);
-    take_amount(g, person, &ret->amount);
-    take_strangers(g, person);
+    participant_take_id(g, participant, "id", true, &ret->id);
+    participant_take_text(g, participant, "name", true, PARTICIPANT_NAME_MAX, &ret->name);
+    if (participant_take_text(g, participant, "email", false, PARTICIPANT_EMAIL_MAX, &ret->email) &&
+        ret->email.n && !address_is_mail(ret->email))
+        participant_problem(g, "email", "must be a mail address in ASCII like taro@example.jp",
+                            "taro@example.jp のような ASCII のメールアドレスを指定してください");
+    ret->has_user = participant_take_id(g, participant, "userId", false, &ret->user);
+    participant_take_amount(g, participant, &ret->amount);
+    participant_take_unknown_fields(g, participant);
 }
 
-/* --- all of them --- */
+/* --- all participants --- */
 
 static int compare_ids(const void *a, const void *b)
 {
@@ -180,8 +179,8 @@ static int compare_ids(const void *a, const void *b)
     return memcmp(x->id.b, y->id.b, sizeof(x->id.b));
 }
 
-/* Sorted, so that rows are locked in one order whoever names them. */
-static void sort_people(struct collection_input_reading *g)
+/* Sorts by id, so that all requests lock the rows in the same order. */
+static void sort_participants(struct collection_reading *g)
 {
     struct participant_input *p = g->in->participants;
     size_t n = g->in->participant_count;
@@ -195,7 +194,7 @@ static void sort_people(struct collection_input_reading *g)
         }
 }
 
-static void read_people(struct collection_input_reading *g, const cJSON *body)
+static void read_participants(struct collection_reading *g, const cJSON *body)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "participants");
     int n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1;
@@ -212,14 +211,14 @@ static void read_people(struct collection_input_reading *g, const cJSON *body)
         return;
     g->in->participant_count = (size_t)n;
     for (const cJSON *item = list->child; item; item = item->next, g->place++)
-        take_person(g, item, &g->in->participants[g->place]);
+        read_participant(g, item, &g->in->participants[g->place]);
     if (!g->problems.count)
-        sort_people(g);
+        sort_participants(g);
 }
 
 /* --- the collection's own --- */
 
-static void read_text(struct collection_input_reading *g, const cJSON *body, const char *field,
+static void read_text(struct collection_reading *g, const cJSON *body, const char *field,
                       bool required, size_t max, struct str *ret)
 {
     struct str text;
@@ -228,7 +227,7 @@ static void read_text(struct collection_input_reading *g, const cJSON *body, con
         *ret = fields_keep(g->request, text, &g->no_memory);
 }
 
-static void read_due(struct collection_input_reading *g, const cJSON *body)
+static void read_due(struct collection_reading *g, const cJSON *body)
 {
     struct str text;
 
@@ -238,8 +237,8 @@ static void read_due(struct collection_input_reading *g, const cJSON *body)
                         "1970 年より後の RFC 3339 の日時にしてください");
 }
 
-/* Whether there is such a zone is looked up with the change: on this thread no file is read. */
-static void read_zone(struct collection_input_reading *g, const cJSON *body)
+/* Checks the form only: the unit of work looks the zone up, since a loop thread reads no files. */
+static void read_zone(struct collection_reading *g, const cJSON *body)
 {
     struct str text;
 
@@ -254,7 +253,7 @@ static void read_zone(struct collection_input_reading *g, const cJSON *body)
 
 /* --- its reminders --- */
 
-static bool take_day(const cJSON *item, struct reminder_rule *rule)
+static bool read_day(const cJSON *item, struct reminder_rule *rule)
 {
     double day = cJSON_IsNumber(item) ? item->valuedouble : LIMIT_REMINDER_DAYS + 1;
 
@@ -263,21 +262,21 @@ static bool take_day(const cJSON *item, struct reminder_rule *rule)
     return (double)(int)day == day && reminder_days_add(rule, (int)day);
 }
 
-static void read_days(struct collection_input_reading *g, const cJSON *reminders,
+static void read_days(struct collection_reading *g, const cJSON *reminders,
                       struct reminder_rule *rule)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(reminders, "days");
     bool fine = cJSON_IsArray(list);
 
     for (const cJSON *item = fine ? list->child : NULL; fine && item; item = item->next)
-        fine = take_day(item, rule);
+        fine = read_day(item, rule);
     if (!fine)
         json_problem_in(&g->problems, "reminders.days",
                         "must be a list of at most 12 different whole numbers from -90 to 90",
                         "-90〜90 の異なる整数を 12 個以内のリストにしてください");
 }
 
-static void read_time(struct collection_input_reading *g, const cJSON *reminders,
+static void read_time(struct collection_reading *g, const cJSON *reminders,
                       struct reminder_rule *rule)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(reminders, "time");
@@ -289,21 +288,21 @@ static void read_time(struct collection_input_reading *g, const cJSON *reminders
                         "10:00 のような 23:59 までの時刻にしてください");
 }
 
-static void read_other_members(struct collection_input_reading *g, const cJSON *reminders)
+static void read_other_members(struct collection_reading *g, const cJSON *reminders)
 {
+    static const char *const names[] = { "days", "time" };
     char name[FIELD_MAX];
 
     for (const cJSON *item = reminders->child; item; item = item->next) {
-        if (strcmp(item->string, "days") == 0 || strcmp(item->string, "time") == 0)
+        if (fields_knows(names, COUNT(names), item->string))
             continue;
         snprintf(name, sizeof(name), "reminders.%s", item->string);
-        json_problem_in(&g->problems, name, "is not a field of this request",
-                        "このリクエストにない項目です");
+        json_problem_in(&g->problems, name, FIELDS_UNKNOWN_WORDS);
     }
 }
 
-/* Absent: the server's. */
-static void read_reminders(struct collection_input_reading *g, const cJSON *body, int usual_minute)
+/* Without `reminders` the collection keeps the server's rule. */
+static void read_reminders(struct collection_reading *g, const cJSON *body, int usual_minute)
 {
     const cJSON *reminders = cJSON_GetObjectItemCaseSensitive(body, "reminders");
     struct reminder_rule rule = { .minute = usual_minute };
@@ -330,7 +329,7 @@ bool collection_input_read(struct request *r, int usual_minute, struct collectio
     static const char *const names[] = { "title",    "description", "currency",    "dueAt",
                                          "timeZone", "reminders",   "participants" };
     static const char *const nullable[] = { "description", "dueAt", "timeZone", "reminders" };
-    struct collection_input_reading g = { .request = r, .in = ret_input };
+    struct collection_reading g = { .request = r, .in = ret_input };
     CLEANUP(json_freep) cJSON *body = NULL;
 
     if (!fields_body(r, &body))
@@ -343,7 +342,7 @@ bool collection_input_read(struct request *r, int usual_minute, struct collectio
     read_due(&g, body);
     read_zone(&g, body);
     read_reminders(&g, body, usual_minute);
-    read_people(&g, body);
+    read_participants(&g, body);
     fields_only(body, names, COUNT(names), &g.problems);
     if (fields_refused(r, &g.problems))
         return false;
@@ -354,7 +353,7 @@ bool collection_input_read(struct request *r, int usual_minute, struct collectio
 
 /* --- Checkout --- */
 
-/* json_get_str tells too long ones; a required one that is absent, too. */
+/* json_get_str() reports a URL that is too long, and a required one that is missing. */
 static void read_url(struct request *r, const cJSON *body, const char *field, bool required,
                      struct str *ret_url, struct json_problems *p)
 {
@@ -368,7 +367,7 @@ static void read_url(struct request *r, const cJSON *body, const char *field, bo
     *ret_url = arena_str(&r->arena, text);
 }
 
-/* The body may be left out: then it is an object without members. */
+/* A missing body counts as an empty object. */
 ANSWERS static bool optional_body(struct request *r, cJSON **ret_object)
 {
     if (r->body.n)

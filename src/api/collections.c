@@ -1,5 +1,5 @@
-/* collections.c - collections, their participants, and the way to pay for one (S1). What is read is
- * the organiser's; a participant with a user id sees and pays its own part. */
+/* collections.c - collections, their participants, and how a participant pays (S1). The organizer
+ * sees the whole collection; a participant with a user id sees and pays their own part. */
 #include "api/collections.h"
 
 #include "api/collection_input.h"
@@ -13,7 +13,7 @@
 
 enum { PAGE_DEFAULT = 20, MEMBERS_MAX = 80, DETAIL_MAX = 48 };
 
-struct collections_act { /* one request, in its own arena */
+struct collection_call { /* one request, in its own arena */
     struct api_answer answer;
     struct payments *payments;
     struct principal who;
@@ -21,21 +21,21 @@ struct collections_act { /* one request, in its own arena */
     struct collection_result result;
     struct collection_view view; /* id is the path's; of the list: after is its cursor */
     struct uuid owner;           /* the list */
-    bool everybody;              /* the list: of all owners */
+    bool all_owners;             /* the list: of all owners */
 };
 
-/* A viewer looks at whatever an operator may look at (A3). */
+/* Whether the caller may act on collections of others; a viewer may only read them (A3). */
 static bool collection_may_any(const struct request *r, const struct principal *p)
 {
     return p->service || p->admin || (p->viewer && str_eq(r->method, S("GET")));
 }
 
-/* The path's id is read where there is one. NULL: the answer was sent. */
-ANSWERS static struct collections_act *collection_act_new(struct request *r, void *ctx,
-                                                          const struct principal *p, bool has_id)
+/* has_id: the path has the id. NULL: the answer was sent. */
+ANSWERS static struct collection_call *collection_call_new(struct request *r, void *ctx,
+                                                           const struct principal *p, bool has_id)
 {
     const struct api_payments *api = ctx;
-    struct collections_act *a = api_room(r, sizeof(*a));
+    struct collection_call *a = api_room(r, sizeof(*a));
 
     if (!a)
         return NULL;
@@ -49,16 +49,16 @@ ANSWERS static struct collections_act *collection_act_new(struct request *r, voi
     return !has_id || fields_path_id(r, &a->view.id) ? a : NULL;
 }
 
-static void collections_post(struct collections_act *a, const struct unit_kind *kind,
-                             void (*done)(struct unit *))
+static void collection_post(struct collection_call *a, const struct unit_kind *kind,
+                            void (*done)(struct unit *))
 {
     api_answer_post(&a->answer, a->answer.request, a->payments->runtime.store, kind, done);
 }
 
 /* --- PUT /collections/{id} --- */
 
-/* What its organiser does is his own business. */
-static enum err collection_audit_put(struct tx *tx, const struct collections_act *a)
+/* The audit log records what service, admin and operators do; not what organizers do themselves. */
+static enum err collection_audit_put(struct tx *tx, const struct collection_call *a)
 {
     char id[UUID_TEXT + 1], detail[DETAIL_MAX];
 
@@ -70,18 +70,19 @@ static enum err collection_audit_put(struct tx *tx, const struct collections_act
                      str_of(id), str_of(detail), a->who.user);
 }
 
-static enum err collections_put(struct tx *tx, struct unit *u)
+static enum err collection_run_put(struct tx *tx, struct unit *u)
 {
-    struct collections_act *a = CONTAINER_OF(u, struct collections_act, answer.unit);
+    struct collection_call *a = CONTAINER_OF(u, struct collection_call, answer.unit);
     enum err e = collection_put(tx, a->payments, u->arena, &a->input, a->view.may_any,
                                 env_now_ms(a->payments->runtime.env), &a->result);
 
-    if (!e)
-        e = collection_audit_put(tx, a);
+    if (e)
+        return e;
+    e = collection_audit_put(tx, a);
     return e ? e : collection_json(tx, u->arena, &a->view, &a->answer.text);
 }
 
-static void collections_refuse(struct collections_act *a)
+static void collection_answer_refusal(struct collection_call *a)
 {
     static const struct {
         const char *en, *ja;
@@ -110,7 +111,7 @@ static void collections_refuse(struct collections_act *a)
                        S(""), (struct str){ members, (size_t)n });
 }
 
-static void collection_refuse_zone(struct request *r)
+static void collection_answer_unknown_zone(struct request *r)
 {
     fields_refuse(r, "timeZone", "is not a time zone that is known here",
                   "このサーバーにないタイムゾーンです");
@@ -118,12 +119,12 @@ static void collection_refuse_zone(struct request *r)
 
 static void collection_was_put(struct unit *u)
 {
-    struct collections_act *a = CONTAINER_OF(u, struct collections_act, answer.unit);
+    struct collection_call *a = CONTAINER_OF(u, struct collection_call, answer.unit);
 
     if (u->err == ERR_UNPROCESSABLE && a->result.refusal == REFUSED_ZONE)
-        collection_refuse_zone(a->answer.request);
+        collection_answer_unknown_zone(a->answer.request);
     else if (u->err == ERR_UNPROCESSABLE)
-        collections_refuse(a);
+        collection_answer_refusal(a);
     else if (u->err)
         reply_problem(a->answer.request, u->err, NULL);
     else
@@ -133,21 +134,21 @@ static void collection_was_put(struct unit *u)
 
 void api_collection_put(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "collection.put", UNIT_FRONT, collections_put, NULL };
-    struct collections_act *a = collection_act_new(r, ctx, p, true);
+    static const struct unit_kind kind = { "collection.put", UNIT_FRONT, collection_run_put, NULL };
+    struct collection_call *a = collection_call_new(r, ctx, p, true);
 
     if (!a || !collection_input_read(r, a->payments->reminders.minute, &a->input))
         return;
     a->input.id = a->view.id;
     a->input.owner = a->who.user;
-    collections_post(a, &kind, collection_was_put);
+    collection_post(a, &kind, collection_was_put);
 }
 
 /* --- pages --- */
 
 static bool collection_read_status(struct request *r, void *ctx, struct str value)
 {
-    struct collections_act *a = ctx;
+    struct collection_call *a = ctx;
 
     (void)r;
     a->view.status = value;
@@ -156,7 +157,7 @@ static bool collection_read_status(struct request *r, void *ctx, struct str valu
 
 static bool collection_read_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct collections_act *a = ctx;
+    struct collection_call *a = ctx;
 
     return query_cursor(&r->arena, value, &a->view.has_after, &a->view.after);
 }
@@ -164,15 +165,15 @@ static bool collection_read_cursor(struct request *r, void *ctx, struct str valu
 static bool collection_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct collections_act *)ctx)->view.limit);
+    return query_limit(value, LIMIT_PAGE, &((struct collection_call *)ctx)->view.limit);
 }
 
 static bool collection_read_owner(struct request *r, void *ctx, struct str value)
 {
-    struct collections_act *a = ctx;
+    struct collection_call *a = ctx;
 
     (void)r;
-    a->everybody = false;
+    a->all_owners = false;
     return a->view.may_any && uuid_parse(value, &a->owner);
 }
 
@@ -188,53 +189,54 @@ static bool collection_read_owner(struct request *r, void *ctx, struct str value
 
 /* --- GET /collections/{id}, /collections --- */
 
-static enum err collections_get(struct tx *tx, struct unit *u)
+static enum err collection_run_get(struct tx *tx, struct unit *u)
 {
-    struct collections_act *a = CONTAINER_OF(u, struct collections_act, answer.unit);
+    struct collection_call *a = CONTAINER_OF(u, struct collection_call, answer.unit);
 
     return collection_json(tx, u->arena, &a->view, &a->answer.text);
 }
 
 void api_collection_get(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "collection.get", UNIT_READ, collections_get, NULL };
+    static const struct unit_kind kind = { "collection.get", UNIT_READ, collection_run_get, NULL };
     static const struct query_parameter parameters[] = {
         { "status", collection_read_status, "must be paid or unpaid",
           "paid か unpaid にしてください" },
         CURSOR,
         LIMIT,
     };
-    struct collections_act *a = collection_act_new(r, ctx, p, true);
+    struct collection_call *a = collection_call_new(r, ctx, p, true);
 
     if (a && query_read(r, parameters, COUNT(parameters), a))
-        collections_post(a, &kind, api_answer_show);
+        collection_post(a, &kind, api_answer_show);
 }
 
-static enum err collections_list(struct tx *tx, struct unit *u)
+static enum err collection_run_list(struct tx *tx, struct unit *u)
 {
-    struct collections_act *a = CONTAINER_OF(u, struct collections_act, answer.unit);
+    struct collection_call *a = CONTAINER_OF(u, struct collection_call, answer.unit);
 
-    return collections_json(tx, u->arena, a->everybody ? NULL : &a->owner,
+    return collections_json(tx, u->arena, a->all_owners ? NULL : &a->owner,
                             a->view.has_after ? &a->view.after : NULL, a->view.limit,
                             &a->answer.text);
 }
 
 static void collection_list_begin(struct request *r, void *ctx, const struct principal *p,
-                                  bool everybody)
+                                  bool all_owners)
 {
-    static const struct unit_kind kind = { "collection.list", UNIT_READ, collections_list, NULL };
+    static const struct unit_kind kind = { "collection.list", UNIT_READ, collection_run_list,
+                                           NULL };
     static const struct query_parameter parameters[] = {
         QUERY_USER("ownerId", collection_read_owner),
         CURSOR,
         LIMIT,
     };
-    struct collections_act *a = collection_act_new(r, ctx, p, false);
+    struct collection_call *a = collection_call_new(r, ctx, p, false);
 
     if (!a)
         return;
-    a->everybody = everybody;
+    a->all_owners = all_owners;
     if (query_read(r, parameters, COUNT(parameters), a))
-        collections_post(a, &kind, api_answer_show);
+        collection_post(a, &kind, api_answer_show);
 }
 
 void api_collection_list(struct request *r, void *ctx, const struct principal *p)
@@ -249,9 +251,9 @@ void api_admin_collection_list(struct request *r, void *ctx, const struct princi
 
 /* --- GET /participants/{id} --- */
 
-static enum err get_participant(struct tx *tx, struct unit *u)
+static enum err participant_run_get(struct tx *tx, struct unit *u)
 {
-    struct collections_act *a = CONTAINER_OF(u, struct collections_act, answer.unit);
+    struct collection_call *a = CONTAINER_OF(u, struct collection_call, answer.unit);
 
     return participant_json(tx, u->arena, a->view.id, a->view.who, a->view.may_any,
                             &a->answer.text);
@@ -259,11 +261,12 @@ static enum err get_participant(struct tx *tx, struct unit *u)
 
 void api_participant_get(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "participant.get", UNIT_READ, get_participant, NULL };
-    struct collections_act *a = collection_act_new(r, ctx, p, true);
+    static const struct unit_kind kind = { "participant.get", UNIT_READ, participant_run_get,
+                                           NULL };
+    struct collection_call *a = collection_call_new(r, ctx, p, true);
 
     if (a)
-        collections_post(a, &kind, api_answer_show);
+        collection_post(a, &kind, api_answer_show);
 }
 
 /* --- POST /participants/{id}/checkout --- */

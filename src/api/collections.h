@@ -4,12 +4,12 @@
 
 #include "api/payments.h"
 
-/* 201: made; 200: changed; 422: refused. */
+/* 201: created; 200: changed; 422: the change is not possible. */
 void api_collection_put(struct request *r, void *ctx, const struct principal *p);
 /* ?status=&cursor=&limit= of participants */
 void api_collection_get(struct request *r, void *ctx, const struct principal *p);
 void api_collection_list(struct request *r, void *ctx, const struct principal *p);
-/* Without ownerId those of all owners. */
+/* The same list for operators: without ownerId it has the collections of all owners. */
 void api_admin_collection_list(struct request *r, void *ctx, const struct principal *p);
 /* Idempotency-Key; {successUrl?, cancelUrl?} */
 void api_participant_checkout(struct request *r, void *ctx, const struct principal *p);

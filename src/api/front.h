@@ -1,4 +1,4 @@
-/* front.h - GET /: what stands here, for whoever opens the address in a browser. */
+/* front.h - GET /: says what this server is, for a person who opens its address in a browser. */
 #pragma once
 
 #include "http/http.h"

@@ -1,3 +1,6 @@
+/* inbound_events.c - a row of inbound_events and the change of its booking are one commit, so a
+ * crash loses both and the sender repeats. An event whose change is rejected leaves no row: sent
+ * again later it may be applied. */
 #include "api/inbound_events.h"
 
 #include "api/cloud_event.h"
@@ -10,20 +13,20 @@
 
 enum inbound_events_refusal { REFUSED_NOT, REFUSED_MONEY, REFUSED_UNKNOWN };
 
-struct inbound_events_arrival { /* one request, in its own arena */
+struct inbound_events_call { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     const struct api_events *api;
     struct cloud_event *events;
     size_t count;
-    bool has_user; /* else it is signed, and nobody's */
+    bool has_user; /* false: a signed request, with no person behind it */
     struct uuid user;
     enum inbound_events_refusal refusal; /* set with ERR_UNPROCESSABLE */
 };
 
 /* --- the unit --- */
 
-static struct str inbound_events_outcome_word(enum booking_put put)
+static struct str inbound_event_outcome(enum booking_put put)
 {
     switch (put) {
     case BOOKING_STORED: return S("stored");
@@ -34,10 +37,9 @@ static struct str inbound_events_outcome_word(enum booking_put put)
     return S("refused");
 }
 
-/* An event that is refused leaves no trace: sent again later it may be taken. */
-static enum err inbound_events_apply(struct tx *tx, struct inbound_events_arrival *a,
-                                     const struct cloud_event *e, int64_t now_ms,
-                                     struct str *ret_outcome)
+static enum err inbound_event_apply(struct tx *tx, struct inbound_events_call *a,
+                                    const struct cloud_event *e, int64_t now_ms,
+                                    struct str *ret_outcome)
 {
     struct booking_result result;
     enum err err = booking_change(tx, a->api->payments, &e->change, now_ms, &result);
@@ -48,12 +50,12 @@ static enum err inbound_events_apply(struct tx *tx, struct inbound_events_arriva
         a->refusal = REFUSED_MONEY;
     if (a->refusal)
         return ERR_UNPROCESSABLE;
-    *ret_outcome = inbound_events_outcome_word(result.put);
+    *ret_outcome = inbound_event_outcome(result.put);
     return err ? err : act_audit_booking(tx, &result, a->has_user ? &a->user : NULL);
 }
 
-static enum err inbound_events_take_one(struct tx *tx, struct inbound_events_arrival *a,
-                                        const struct cloud_event *e, int64_t now_ms)
+static enum err inbound_event_store(struct tx *tx, struct inbound_events_call *a,
+                                    const struct cloud_event *e, int64_t now_ms)
 {
     struct str outcome = S("ignored");
     struct row row;
@@ -61,22 +63,22 @@ static enum err inbound_events_take_one(struct tx *tx, struct inbound_events_arr
                           V_TEXT(outcome), V_INT(now_ms));
 
     if (err == ERR_NOT_FOUND)
-        return OK; /* it came before */
+        return OK; /* the event is known: a repeat */
     if (err || !e->is_booking)
         return err;
-    err = inbound_events_apply(tx, a, e, now_ms, &outcome);
+    err = inbound_event_apply(tx, a, e, now_ms, &outcome);
     return err ? err : TX_DO(tx, STMT_inbound_event_outcome, 1, V_TEXT(outcome), V_TEXT(e->key));
 }
 
-static enum err inbound_events_take(struct tx *tx, struct unit *u)
+static enum err inbound_events_run(struct tx *tx, struct unit *u)
 {
-    struct inbound_events_arrival *a = CONTAINER_OF(u, struct inbound_events_arrival, unit);
+    struct inbound_events_call *a = CONTAINER_OF(u, struct inbound_events_call, unit);
     int64_t now_ms = env_now_ms(a->api->payments->runtime.env);
     enum err e = OK;
 
     a->refusal = REFUSED_NOT;
     for (size_t i = 0; i < a->count && !e; i++)
-        e = inbound_events_take_one(tx, a, &a->events[i], now_ms);
+        e = inbound_event_store(tx, a, &a->events[i], now_ms);
     return e;
 }
 
@@ -96,9 +98,9 @@ static const char *inbound_events_refusal_words(enum inbound_events_refusal refu
     return refusal ? words[refusal][language] : NULL;
 }
 
-static void inbound_events_taken(struct unit *u)
+static void inbound_events_answer(struct unit *u)
 {
-    struct inbound_events_arrival *a = CONTAINER_OF(u, struct inbound_events_arrival, unit);
+    struct inbound_events_call *a = CONTAINER_OF(u, struct inbound_events_call, unit);
     struct request *r = a->request;
 
     if (u->err)
@@ -115,12 +117,13 @@ static void inbound_events_taken(struct unit *u)
 static void inbound_events_receive(struct request *r, const struct api_events *api,
                                    const struct principal *p)
 {
-    static const struct unit_kind kind = { "events.take", UNIT_FRONT, inbound_events_take, NULL };
-    struct inbound_events_arrival *a = api_room(r, sizeof(*a));
+    static const struct unit_kind kind = { "events.take", UNIT_FRONT, inbound_events_run, NULL };
+    struct inbound_events_call *a = api_room(r, sizeof(*a));
 
     if (!a)
         return;
-    a->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = inbound_events_taken };
+    a->unit =
+        (struct unit){ .kind = &kind, .executor = r->executor, .done = inbound_events_answer };
     a->request = r;
     a->api = api;
     a->has_user = p;
@@ -134,8 +137,8 @@ static void inbound_events_receive(struct request *r, const struct api_events *a
         reply_send(r, 204, S(""), S("")); /* an empty batch */
 }
 
-static void inbound_events_receive_as(struct request *r, void *ctx, enum err e,
-                                      const struct principal *p)
+static void inbound_events_receive_checked(struct request *r, void *ctx, enum err e,
+                                           const struct principal *p)
 {
     if (e || !(p->service || p->admin))
         reply_problem(r, e ? e : ERR_FORBIDDEN, NULL);
@@ -174,5 +177,5 @@ void api_events_post(struct request *r, void *ctx)
     if (signatures && api->secret.n)
         inbound_events_receive_signed(r, api);
     else
-        auth_check(api->auth, r, inbound_events_receive_as, ctx);
+        auth_check(api->auth, r, inbound_events_receive_checked, ctx);
 }

@@ -1,12 +1,12 @@
 /* inbound_events.h - POST /api/v1/events (B1): BookingCreated, BookingUpdated and BookingCancelled
  * as CloudEvents 1.0, structured, binary or a batch.
  *
- *   who:   a service or admin token; or Standard Webhooks headers by ICHIDO_EVENTS_SECRET, but not
- *          for the binary form: what its ce- headers say is not signed
- *   once:  an event counts once for each source and id, however often and whenever it comes
- *   all:   what one request brings is one commit, all of it or nothing
+ *   (1) The caller has a service or admin token, or signs by Standard Webhooks with
+ *       ICHIDO_EVENTS_SECRET. The binary form cannot be signed: its ce- headers are not covered.
+ *   (2) An event is applied once for each source and id, however often it arrives.
+ *   (3) The events of one request are one commit, all of them or none.
  *
- * 204: durable, or known before, or not for us (kept as `ignored`). */
+ * 204: every event is stored, was known before, or is of a type that we store as `ignored`. */
 #pragma once
 
 #include "auth/auth.h"

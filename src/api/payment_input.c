@@ -1,3 +1,5 @@
+/* payment_input.c - the scanner json_pick() takes the known fields out of the body in one pass, the
+ * reader of the operation checks them, and a second walk over the keys reports unknown ones. */
 #include "api/payment_input.h"
 
 #include "base/limits.h"
@@ -8,7 +10,7 @@
 
 enum { REASON_MAX = 200, FIELDS_MAX = 8, NAME_SHOWN = 64 };
 
-/* What is wrong, in English and Japanese. */
+/* The problems, in English and Japanese. */
 #define WORDS_LIST(X)                                                                              \
     X(REQUIRED, "is required", "必須です")                                                         \
     X(TWICE, "must be given once", "1 回だけ指定してください")                                     \
@@ -66,9 +68,9 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A copy in which digits stand, one dash for whatever blanks, dashes and dots are between them, and
- * a semicolon for everything else: so that letters around a number do not hide it from
- * mask_cards(), and it is not taken for a number of JSON, which gets no stars. */
+/* Copies the digits, writes one dash for a run of blanks, dashes and dots, and a semicolon for
+ * every other character. So letters around a number do not hide it from mask_cards(), and the
+ * number does not look like a JSON number, which mask_cards() leaves alone. */
 static size_t bare_digits(struct str text, char *out)
 {
     size_t n = 0;
@@ -92,7 +94,7 @@ bool looks_like_card(struct arena *a, struct str text)
     size_t n;
 
     if (!copy)
-        return true; /* what cannot be looked at is not let through */
+        return true; /* no memory to check the text: reject it */
     n = bare_digits(text, copy);
     mask_cards(copy, n);
     return memchr(copy, '*', n) != NULL;
@@ -114,8 +116,8 @@ static size_t count_chars(struct str utf8)
     return n;
 }
 
-/* The only way a string's value may fail to be read is memory. */
-static enum err text_of(struct arena *a, const struct json_value *v, struct str *ret_text)
+/* The text of a string, empty for other types. It fails only for lack of memory. */
+static enum err value_text(struct arena *a, const struct json_value *v, struct str *ret_text)
 {
     if (v->type != JSON_STRING) {
         *ret_text = (struct str){ 0 };
@@ -137,7 +139,7 @@ static bool read_amount(const struct json_value *v, int64_t *ret_amount)
 static enum err read_text(struct arena *a, const struct json_value *v, const char *field,
                           struct str *ret_text, struct json_problems *p)
 {
-    enum err e = text_of(a, v, ret_text);
+    enum err e = value_text(a, v, ret_text);
 
     if (!e && is_given(v) && (v->type != JSON_STRING || count_chars(*ret_text) > REASON_MAX))
         payment_input_say(p, field, WORDS_NOT_TEXT_200);
@@ -155,11 +157,11 @@ static bool is_token(struct str s)
 static enum err read_method(struct arena *a, const struct json_value *v, struct payment_input *in,
                             struct json_problems *p)
 {
-    enum err e = text_of(a, v, &in->method);
+    enum err e = value_text(a, v, &in->method);
 
     if (e || !is_given(v))
         return e;
-    /* A number that is not in quotes is as much of a card as one that is. */
+    /* A card number without quotes is a card number, too. */
     if (looks_like_card(a, v->type == JSON_STRING ? in->method : v->raw))
         payment_input_say(p, "paymentMethod", WORDS_CARD);
     else if (v->type != JSON_STRING || !is_token(in->method))
@@ -171,7 +173,7 @@ static enum err read_booking(struct arena *a, const struct json_value *v, struct
                              struct json_problems *p)
 {
     struct str text;
-    enum err e = text_of(a, v, &text);
+    enum err e = value_text(a, v, &text);
 
     if (e)
         return e;
@@ -189,7 +191,7 @@ static enum err read_money(struct arena *a, const struct json_value *amount,
     bool good_amount = read_amount(amount, &in->amount);
     struct str text;
     char code[4];
-    enum err e = text_of(a, currency, &text);
+    enum err e = value_text(a, currency, &text);
 
     if (e)
         return e;
@@ -225,11 +227,11 @@ static bool is_one_of(struct str value, struct str words)
     return false;
 }
 
-/* Absent is not the same as "card": it is what the gateway takes by default. */
+/* An absent type is not "card": the gateway then uses its default. */
 static enum err read_type(struct arena *a, const struct json_value *v, struct payment_input *in,
                           struct json_problems *p)
 {
-    enum err e = text_of(a, v, &in->method_type);
+    enum err e = value_text(a, v, &in->method_type);
 
     if (!e && is_given(v) && !is_one_of(in->method_type, S("card,konbini,paypay,bank_transfer")))
         payment_input_say(p, "paymentMethodType", WORDS_NOT_ANY_TYPE);
@@ -241,21 +243,24 @@ static enum err read_create(struct arena *a, const struct json_value *v, struct 
 {
     enum err e = read_booking(a, &v[CREATE_BOOKING], in, p);
 
-    if (!e)
-        e = read_money(a, &v[CREATE_AMOUNT], &v[CREATE_CURRENCY], in, p);
-    if (!e)
-        e = read_text(a, &v[CREATE_DESCRIPTION], "description", &in->description, p);
-    if (!e)
-        e = read_type(a, &v[CREATE_TYPE], in, p);
+    if (e)
+        return e;
+    e = read_money(a, &v[CREATE_AMOUNT], &v[CREATE_CURRENCY], in, p);
+    if (e)
+        return e;
+    e = read_text(a, &v[CREATE_DESCRIPTION], "description", &in->description, p);
+    if (e)
+        return e;
+    e = read_type(a, &v[CREATE_TYPE], in, p);
     return e ? e : read_method(a, &v[CREATE_METHOD], in, p);
 }
 
-/* What stands for it in a body that names none is not for us to choose. */
+/* A purchase has no default for the type of payment method: the client must name it. */
 static enum err read_purchase(struct arena *a, const struct json_value *v, struct payment_input *in,
                               struct json_problems *p)
 {
     const struct json_value *type = &v[PURCHASE_TYPE];
-    enum err e = text_of(a, type, &in->method_type);
+    enum err e = value_text(a, type, &in->method_type);
 
     if (e)
         return e;
@@ -270,7 +275,8 @@ static enum err read_capture(struct arena *a, const struct json_value *v, struct
                              struct json_problems *p)
 {
     (void)a;
-    /* Absent means all of it, so null is wrong: the client may have failed to work it out. */
+    /* An absent amount means the whole amount. null is rejected: the client may have failed to
+     * compute the amount. */
     in->has_amount = v[OTHER_AMOUNT].type != JSON_ABSENT;
     if (in->has_amount && !read_amount(&v[OTHER_AMOUNT], &in->amount))
         payment_input_say(p, "amount", WORDS_NOT_AMOUNT);
@@ -295,12 +301,12 @@ static enum err read_void(struct arena *a, const struct json_value *v, struct pa
     return OK;
 }
 
-static const struct payment_input_order {
+static const struct payment_body {
     const char *fields[FIELDS_MAX]; /* in the order of the enums above */
     size_t field_count;
     enum err (*read)(struct arena *a, const struct json_value *v, struct payment_input *in,
                      struct json_problems *p);
-} orders[OP_KINDS] = {
+} bodies[OP_KINDS] = {
     [OP_CREATE] = { { "bookingId", "amount", "currency", "description", "paymentMethod",
                       "paymentMethodType" },
                     6,
@@ -310,22 +316,22 @@ static const struct payment_input_order {
     [OP_VOID] = { { 0 }, 0, read_void },
 };
 
-static const struct payment_input_order purchase = { { "paymentMethodType", "paymentMethod" },
-                                                     2,
-                                                     read_purchase };
+static const struct payment_body purchase_body = { { "paymentMethodType", "paymentMethod" },
+                                                   2,
+                                                   read_purchase };
 
-/* --- fields that nobody knows --- */
+/* --- unknown fields --- */
 
-/* Steps over the string that begins at p, in text that the scanner has passed. */
-static const char *behind_string(const char *p)
+/* Steps over the string that begins at p, in text that the scanner has accepted. */
+static const char *string_end(const char *p)
 {
     for (p++; *p != '"'; p++)
         p += *p == '\\';
     return p + 1;
 }
 
-/* Takes the next key of the outermost object out of *rest, which the scanner has passed and which
- * stands behind that object's '{'. */
+/* Takes the next key of the outermost object out of *rest, which begins after that object's '{' in
+ * text that the scanner has accepted. */
 static bool next_key(struct str *rest, struct json_value *ret_key)
 {
     const char *p = rest->p, *const end = rest->p + rest->n;
@@ -339,7 +345,7 @@ static bool next_key(struct str *rest, struct json_value *ret_key)
             p++;
             continue;
         }
-        p = behind_string(p);
+        p = string_end(p);
         *ret_key =
             (struct json_value){ .type = JSON_STRING, .raw = { from + 1, (size_t)(p - from) - 2 } };
         while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')
@@ -353,7 +359,7 @@ static bool next_key(struct str *rest, struct json_value *ret_key)
     return false;
 }
 
-static bool is_field(const struct payment_input_order *o, struct str name)
+static bool is_field(const struct payment_body *o, struct str name)
 {
     for (size_t i = 0; i < o->field_count; i++)
         if (str_eq(str_of(o->fields[i]), name))
@@ -361,7 +367,7 @@ static bool is_field(const struct payment_input_order *o, struct str name)
     return false;
 }
 
-/* A name of a stranger's choice is shown, but not at any length. */
+/* The client chose this name, so only its first NAME_SHOWN bytes are shown. */
 static char *shown_name(struct arena *a, struct str name)
 {
     if (name.n > NAME_SHOWN) {
@@ -372,8 +378,8 @@ static char *shown_name(struct arena *a, struct str name)
     return arena_cstr(a, name);
 }
 
-/* body is an object by the scanner's word. */
-static enum err name_unknown(struct arena *a, const struct payment_input_order *o, struct str body,
+/* The scanner has found that body is an object. */
+static enum err name_unknown(struct arena *a, const struct payment_body *o, struct str body,
                              struct json_problems *p)
 {
     const char *open = memchr(body.p, '{', body.n);
@@ -383,7 +389,7 @@ static enum err name_unknown(struct arena *a, const struct payment_input_order *
     while (next_key(&rest, &key)) {
         struct str name;
         char *shown;
-        enum err e = text_of(a, &key, &name);
+        enum err e = value_text(a, &key, &name);
 
         if (e)
             return e;
@@ -414,8 +420,8 @@ static bool is_object(struct str body)
     return body.n && body.p[0] == '{';
 }
 
-static enum err read_order(struct arena *a, const struct payment_input_order *o, struct str body,
-                           struct payment_input *in, struct json_problems *p)
+static enum err read_body_as(struct arena *a, const struct payment_body *o, struct str body,
+                             struct payment_input *in, struct json_problems *p)
 {
     struct json_value v[FIELDS_MAX];
     struct json_fault fault;
@@ -440,11 +446,11 @@ enum err payment_input_body(struct arena *a, enum op_kind kind, struct str body,
 {
     if (kind != OP_CREATE && is_blank(body))
         body = S("{}");
-    return read_order(a, &orders[kind], body, in, p);
+    return read_body_as(a, &bodies[kind], body, in, p);
 }
 
 enum err payment_input_purchase(struct arena *a, struct str body, struct payment_input *in,
                                 struct json_problems *p)
 {
-    return read_order(a, &purchase, body, in, p);
+    return read_body_as(a, &purchase_body, body, in, p);
 }

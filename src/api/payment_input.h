@@ -1,10 +1,10 @@
-/* payment_input.h - reads what a client asks for, and says all that is wrong with it at once (P5).
- * Pure: bytes in, a checked order out.
+/* payment_input.h - reads the key and the body of a payment's operation and reports everything that
+ * is wrong in one answer (P5). Pure: bytes in, checked values out.
  *
- *   (1) One pass over the body, no tree: a replay must be cheap.
- *   (2) Nothing is guessed. 1e3, "1000" and 1000.0 are not the amount 1000; a field that nobody
- *       knows is refused, since it may be a misspelt one that matters.
- *   (3) What looks like a card number never goes further than this. */
+ *   (1) One pass over the body and no tree, since a replay must be cheap.
+ *   (2) Nothing is guessed. 1e3, "1000" and 1000.0 are not the amount 1000; an unknown field is
+ *       rejected, since it may be a misspelt one that matters.
+ *   (3) A text that looks like a card number is rejected here and goes no further. */
 #pragma once
 
 #include "base/arena.h"
@@ -25,12 +25,13 @@ struct payment_input {
     struct str reason; /* empty: not given */
 };
 
-/* The header Idempotency-Key: its value and how many of it there were (I1). */
+/* Reads the header Idempotency-Key; count: how many such headers the request has (I1). */
 void payment_input_key(struct str header, size_t count, struct payment_input *in,
                        struct json_problems *p);
 
-/* The body, by the rules of the operation. An empty one counts as {} except for OP_CREATE. Fine if
- * p->count did not rise; texts go to the arena. NO_MEMORY: the arena is full. */
+/* Reads the body by the rules of the operation. An empty body counts as {} except for OP_CREATE.
+ * The body is valid if p->count did not rise. Texts go to the arena. NO_MEMORY: the arena is
+ * full. */
 enum err payment_input_body(struct arena *a, enum op_kind kind, struct str body,
                             struct payment_input *in, struct json_problems *p);
 
@@ -38,6 +39,6 @@ enum err payment_input_body(struct arena *a, enum op_kind kind, struct str body,
 enum err payment_input_purchase(struct arena *a, struct str body, struct payment_input *in,
                                 struct json_problems *p);
 
-/* 13 to 19 digits that pass the Luhn test, blanks, dashes or dots between them, letters around
- * them. */
+/* True: the text has 13 to 19 digits that pass the Luhn test, possibly with blanks, dashes or dots
+ * between them and letters around them. */
 bool looks_like_card(struct arena *a, struct str text);

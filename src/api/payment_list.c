@@ -1,17 +1,17 @@
-/* payment_list.c - GET /payments: pages of payments, newest first. Ids are made in the order of
- * time, so a page ends at an id and the next one begins below it: nothing is skipped or shown twice
- * because something was added meanwhile. */
+/* payment_list.c - GET /payments: pages of payments, newest first. Ids are in the order of time, so
+ * a page ends at an id and the next one begins below it. A payment that is added between two pages
+ * neither skips nor repeats another. */
 #include "api/payments.h"
 #include "base/limits.h"
 #include "endpoint/query.h"
 
 enum { PAGE_DEFAULT = 20 };
 
-struct payment_list_page {
+struct payment_list_call {
     struct api_answer answer;
     bool may_any;
-    struct payment_look who;      /* of which only the caller is used */
-    struct payment_filter filter; /* while it is read, its limit is one more than was asked for */
+    struct payment_look who;      /* only its caller is used */
+    struct payment_filter filter; /* its limit is one more than was requested */
 };
 
 /* --- the query --- */
@@ -24,7 +24,7 @@ static bool payment_list_read_uuid(struct str value, bool *ret_has, struct uuid 
 
 static bool payment_list_read_booking(struct request *r, void *ctx, struct str value)
 {
-    struct payment_list_page *g = ctx;
+    struct payment_list_call *g = ctx;
 
     (void)r;
     return payment_list_read_uuid(value, &g->filter.has_booking, &g->filter.booking);
@@ -32,7 +32,7 @@ static bool payment_list_read_booking(struct request *r, void *ctx, struct str v
 
 static bool payment_list_read_user(struct request *r, void *ctx, struct str value)
 {
-    struct payment_list_page *g = ctx;
+    struct payment_list_call *g = ctx;
 
     (void)r;
     return g->may_any && payment_list_read_uuid(value, &g->filter.has_user, &g->filter.user);
@@ -40,7 +40,7 @@ static bool payment_list_read_user(struct request *r, void *ctx, struct str valu
 
 static bool payment_list_read_status(struct request *r, void *ctx, struct str value)
 {
-    struct payment_list_page *g = ctx;
+    struct payment_list_call *g = ctx;
 
     (void)r;
     g->filter.has_status = payment_status_parse(value, &g->filter.status);
@@ -49,7 +49,7 @@ static bool payment_list_read_status(struct request *r, void *ctx, struct str va
 
 static bool payment_list_read_limit(struct request *r, void *ctx, struct str value)
 {
-    struct payment_list_page *g = ctx;
+    struct payment_list_call *g = ctx;
 
     (void)r;
     return query_limit(value, LIMIT_PAGE, &g->filter.limit);
@@ -57,7 +57,7 @@ static bool payment_list_read_limit(struct request *r, void *ctx, struct str val
 
 static bool payment_list_read_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct payment_list_page *g = ctx;
+    struct payment_list_call *g = ctx;
 
     return query_cursor(&r->arena, value, &g->filter.has_before, &g->filter.before);
 }
@@ -74,7 +74,7 @@ static const struct query_parameter parameters[] = {
 
 /* --- the page --- */
 
-static enum err payment_list_add(struct tx *tx, const struct payment_list_page *g,
+static enum err payment_list_add(struct tx *tx, const struct payment_list_call *g,
                                  const struct payment *payment, struct buf *out)
 {
     struct arena *a = g->answer.unit.arena;
@@ -92,7 +92,7 @@ static enum err payment_list_add(struct tx *tx, const struct payment_list_page *
     return text.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err payment_list_write_page(struct tx *tx, struct payment_list_page *g,
+static enum err payment_list_write_page(struct tx *tx, struct payment_list_call *g,
                                         const struct payment *payments, size_t count,
                                         struct buf *out)
 {
@@ -112,7 +112,7 @@ static enum err payment_list_write_page(struct tx *tx, struct payment_list_page 
 
 static enum err payment_list_read_page(struct tx *tx, struct unit *u)
 {
-    struct payment_list_page *g = CONTAINER_OF(u, struct payment_list_page, answer.unit);
+    struct payment_list_call *g = CONTAINER_OF(u, struct payment_list_call, answer.unit);
     struct payment *payments = arena_alloc(u->arena, (size_t)g->filter.limit, sizeof(*payments));
     struct buf out;
     size_t count;
@@ -137,7 +137,7 @@ void api_payment_list(struct request *r, void *ctx, const struct principal *p)
     static const struct unit_kind kind = { "payment.list", UNIT_READ, payment_list_read_page,
                                            NULL };
     const struct api_payments *api = ctx;
-    struct payment_list_page *g;
+    struct payment_list_call *g;
 
     if (!payment_caller_may(r, api, p, S("read")))
         return;
@@ -150,6 +150,6 @@ void api_payment_list(struct request *r, void *ctx, const struct principal *p)
         (struct payment_filter){ .has_user = !g->may_any, .user = p->user, .limit = PAGE_DEFAULT };
     if (!query_read(r, parameters, COUNT(parameters), g))
         return;
-    g->filter.limit++; /* one more than is shown says whether there is another page */
+    g->filter.limit++; /* one more row than is shown tells whether there is another page */
     api_answer_post(&g->answer, r, api->payments->runtime.store, &kind, api_answer_show);
 }

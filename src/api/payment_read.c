@@ -1,4 +1,4 @@
-/* payment_read.c - GET /payments/{id}: one payment as it is now, read beside the writer. */
+/* payment_read.c - GET /payments/{id}: one payment as it is now, from a read-only unit of work. */
 #include "api/payments.h"
 #include "endpoint/fields.h"
 
@@ -46,8 +46,9 @@ static enum err payment_read_one(struct tx *tx, struct unit *u)
     size_t count;
     enum err e = payment_read(tx, u->arena, l->id, false, &payment);
 
-    if (!e)
-        e = refunds_read(tx, u->arena, l->id, &refunds, &count);
+    if (e)
+        return e;
+    e = refunds_read(tx, u->arena, l->id, &refunds, &count);
     if (e)
         return e;
     l->owner = payment.user_id;

@@ -1,8 +1,9 @@
-/* payments.c - the four operations that move money. Each is the same walk with another table row:
+/* payments.c - the four operations that move money. Each takes the same steps:
  *
- *   may owners do this --> the body, checked --> operate_begin() --> the answer, stored or fresh
+ *   may owners do this --> check the body --> operate_begin() --> the answer, stored or new
  *
- * The request and its arena wait here for the operation; the operation does not wait for them. */
+ * The request waits for the operation, and the operation does not depend on the request: if the
+ * client disconnects, it still runs to its end. */
 #include "api/payments.h"
 
 #include "api/payment_input.h"
@@ -39,7 +40,7 @@ static struct str payment_problem_members(const struct operate *o, char text[MEM
     return (struct str){ text, (size_t)n };
 }
 
-/* Our other details are English; who reads Japanese is better served by the error's own words. */
+/* `why` is English only, so a Japanese reader gets the error's own message instead. */
 static const char *payment_detail_of(const struct request *r, const struct operate *o)
 {
     bool ja = r->language == LANG_JA;
@@ -64,7 +65,7 @@ static void payment_answer_problem(struct request *r, const struct operate *o)
                        payment_problem_members(o, members));
 }
 
-/* Under the same prefix by which the client came. */
+/* The Location has the prefix that the client used: /payments or /api/v1/payments. */
 static void payment_add_location(struct request *r, const struct payment_call *c)
 {
     const char *place = c->place                             ? c->place
@@ -96,7 +97,7 @@ static bool payment_is_decline(const struct operate *o)
     return !o->err && o->kind == OP_CREATE && o->status == 201 && o->settled_as == PAYMENT_FAILED;
 }
 
-static void api_payments_operated(struct operate *o)
+static void payment_operated(struct operate *o)
 {
     struct payment_call *c = CONTAINER_OF(o, struct payment_call, operate);
 
@@ -111,7 +112,7 @@ static void api_payments_operated(struct operate *o)
 
 /* --- what is asked for --- */
 
-static void api_payments_fill(struct operate *o, const struct payment_input *in)
+static void payment_fill_operate(struct operate *o, const struct payment_input *in)
 {
     o->key = in->key;
     o->subject = in->booking;
@@ -128,7 +129,7 @@ static void api_payments_fill(struct operate *o, const struct payment_input *in)
         key_hash_other(o->payment, o->has_amount, o->amount, o->reason, o->hash);
 }
 
-/* All that is wrong is in `p`. NO_MEMORY: the request is larger than its arena. */
+/* Every problem is in `p`. NO_MEMORY: the request's arena is full. */
 static enum err payment_read_input(struct request *r, struct operate *o, struct json_problems *p)
 {
     struct payment_input in = { 0 };
@@ -141,7 +142,7 @@ static enum err payment_read_input(struct request *r, struct operate *o, struct 
         json_problem_in(p, "id", "must be a UUID", "UUID を指定してください");
     e = payment_input_body(&r->arena, o->kind, r->body, &in, p);
     if (!e && !p->count)
-        api_payments_fill(o, &in);
+        payment_fill_operate(o, &in);
     return e;
 }
 
@@ -156,7 +157,7 @@ void payment_begin(struct request *r, const struct api_payments *api, struct pay
     o->deadline_mono_ms = r->began_us / 1000 + LIMIT_REQUEST_MS;
     o->arena = &r->arena;
     o->executor = r->executor;
-    o->done = api_payments_operated;
+    o->done = payment_operated;
     operate_begin(o);
 }
 

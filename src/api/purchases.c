@@ -1,8 +1,8 @@
-/* purchases.c - buying a position and letting it go; what one has bought.
+/* purchases.c - buys a position, cancels a purchase, and lists the buyer's purchases.
  *
- *   may owners do this --> position or purchase, key and body, checked --> operate_begin() --> the answer
+ *   may owners do this --> check id, key and body --> operate_begin() --> the answer
  *
- * The operations are those of payments.c, with the subject around the payment. */
+ * The operations are those of payments.c; their answers have the purchase around the payment. */
 #include "api/purchases.h"
 
 #include "api/payment_input.h"
@@ -29,8 +29,8 @@ static void purchase_path_id(const struct request *r, struct uuid *ret_id, struc
         json_problem_in(p, "id", "must be a UUID", "UUID を指定してください");
 }
 
-/* All that is wrong is in `p`. NO_MEMORY: the request is larger than its arena. */
-static enum err read_purchase(struct request *r, struct operate *o, struct json_problems *p)
+/* Every problem is in `p`. NO_MEMORY: the request's arena is full. */
+static enum err purchase_read_input(struct request *r, struct operate *o, struct json_problems *p)
 {
     struct payment_input in = { 0 };
     enum err e;
@@ -83,7 +83,7 @@ static bool purchase_is_nobody(struct uuid user)
     return uuid_eq(user, (struct uuid){ 0 });
 }
 
-/* The operator's own token is no user: it has nobody to buy for. */
+/* The admin token belongs to no user, so it cannot buy. */
 void api_purchase_create(struct request *r, void *ctx, const struct principal *p)
 {
     if (!payment_caller_may(r, ctx, p, S("create")))
@@ -91,7 +91,7 @@ void api_purchase_create(struct request *r, void *ctx, const struct principal *p
     if (purchase_is_nobody(p->user))
         reply_problem(r, ERR_FORBIDDEN, NULL);
     else
-        purchases_operate(r, ctx, p, OP_CREATE, read_purchase);
+        purchases_operate(r, ctx, p, OP_CREATE, purchase_read_input);
 }
 
 void api_purchase_cancel(struct request *r, void *ctx, const struct principal *p)
@@ -100,7 +100,7 @@ void api_purchase_cancel(struct request *r, void *ctx, const struct principal *p
         purchases_operate(r, ctx, p, OP_VOID, purchase_read_cancel);
 }
 
-/* --- one of them --- */
+/* --- one purchase --- */
 
 static enum err purchase_read_one(struct tx *tx, struct unit *u)
 {
@@ -112,10 +112,12 @@ static enum err purchase_read_one(struct tx *tx, struct unit *u)
     size_t count;
     enum err e = purchase_read(tx, l->id, &purchase);
 
-    if (!e)
-        e = payment_read(tx, u->arena, purchase.payment_id, false, &payment);
-    if (!e)
-        e = refunds_read(tx, u->arena, payment.id, &refunds, &count);
+    if (e)
+        return e;
+    e = payment_read(tx, u->arena, purchase.payment_id, false, &payment);
+    if (e)
+        return e;
+    e = refunds_read(tx, u->arena, payment.id, &refunds, &count);
     if (e)
         return e;
     l->owner = purchase.user_id;
@@ -131,9 +133,9 @@ void api_purchase_get(struct request *r, void *ctx, const struct principal *p)
     payment_look_up(r, ctx, p, &kind);
 }
 
-/* --- pages of them --- */
+/* --- pages --- */
 
-struct purchases_page {
+struct purchase_list_call {
     struct api_answer answer;
     struct purchase_filter filter;
     bool may_any;
@@ -141,7 +143,7 @@ struct purchases_page {
 
 static bool purchase_read_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct purchases_page *g = ctx;
+    struct purchase_list_call *g = ctx;
 
     return query_cursor(&r->arena, value, &g->filter.has_before, &g->filter.before);
 }
@@ -149,12 +151,12 @@ static bool purchase_read_cursor(struct request *r, void *ctx, struct str value)
 static bool purchase_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct purchases_page *)ctx)->filter.limit);
+    return query_limit(value, LIMIT_PAGE, &((struct purchase_list_call *)ctx)->filter.limit);
 }
 
 static bool purchase_read_user(struct request *r, void *ctx, struct str value)
 {
-    struct purchases_page *g = ctx;
+    struct purchase_list_call *g = ctx;
 
     (void)r;
     g->filter.has_user = g->may_any && uuid_parse(value, &g->filter.user);
@@ -169,7 +171,7 @@ static const struct query_parameter parameters[] = {
 
 static enum err purchase_read_page(struct tx *tx, struct unit *u)
 {
-    struct purchases_page *g = CONTAINER_OF(u, struct purchases_page, answer.unit);
+    struct purchase_list_call *g = CONTAINER_OF(u, struct purchase_list_call, answer.unit);
 
     return purchases_json(tx, u->arena, &g->filter, &g->answer.text);
 }
@@ -178,7 +180,7 @@ void api_purchase_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "purchase.list", UNIT_READ, purchase_read_page, NULL };
     struct api_payments *api = ctx;
-    struct purchases_page *g;
+    struct purchase_list_call *g;
 
     if (!payment_caller_may(r, ctx, p, S("read")))
         return;

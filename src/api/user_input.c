@@ -1,5 +1,5 @@
-/* user_input.c - what PUT /api/v1/users/{id} says. Whatever it leaves out is taken away, but for
- * the channels: without them they are those that there is an address for. */
+/* user_input.c - reads the body of PUT /api/v1/users/{id}. A field that is left out is removed from
+ * the person's contact. Only `channels` differs: left out, it is every channel with an address. */
 #include "api/users.h"
 #include "base/limits.h"
 #include "base/settings/address.h"
@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct reading {
+struct user_reading {
     struct request *request;
     struct contact *contact;
     struct json_problems problems;
     bool no_memory;
 };
 
-static void take_email(struct reading *g, const cJSON *body)
+static void take_email(struct user_reading *g, const cJSON *body)
 {
     struct str email;
 
@@ -29,7 +29,7 @@ static void take_email(struct reading *g, const cJSON *body)
     g->contact->email = fields_keep(g->request, email, &g->no_memory);
 }
 
-static void take_language(struct reading *g, const cJSON *body)
+static void take_language(struct user_reading *g, const cJSON *body)
 {
     struct str language;
 
@@ -51,7 +51,7 @@ static int by_text(const void *a, const void *b)
     return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* What FCM gives out: nothing that a log line, a header or a path could choke on. */
+/* A token as FCM issues it: no character that would need escaping in a log, a header or a path. */
 static bool is_token(const cJSON *item)
 {
     const char *p = cJSON_IsString(item) ? item->valuestring : "";
@@ -63,7 +63,7 @@ static bool is_token(const cJSON *item)
     return n > 0 && n <= LIMIT_DEVICE_TOKEN;
 }
 
-static bool keep_tokens(struct reading *g, const cJSON *list)
+static bool keep_tokens(struct user_reading *g, const cJSON *list)
 {
     struct contact *c = g->contact;
     size_t n = 0;
@@ -85,7 +85,7 @@ static bool keep_tokens(struct reading *g, const cJSON *list)
     return true;
 }
 
-static void take_tokens(struct reading *g, const cJSON *body)
+static void take_tokens(struct user_reading *g, const cJSON *body)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "deviceTokens");
 
@@ -115,7 +115,7 @@ static bool read_channels(const cJSON *list, unsigned *ret_channels)
     return true;
 }
 
-static void take_channels(struct reading *g, const cJSON *body)
+static void take_channels(struct user_reading *g, const cJSON *body)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(body, "channels");
     struct contact *c = g->contact;
@@ -134,13 +134,13 @@ static void take_channels(struct reading *g, const cJSON *body)
                         "mail を指定する場合は email も指定してください");
 }
 
-/* --- all of it --- */
+/* --- the body --- */
 
 bool user_input(struct request *r, struct contact *ret_contact)
 {
     static const char *const names[] = { "email", "language", "channels", "deviceTokens" };
     CLEANUP(json_freep) cJSON *body = NULL;
-    struct reading g = { .request = r, .contact = ret_contact };
+    struct user_reading g = { .request = r, .contact = ret_contact };
 
     if (!fields_body(r, &body))
         return false;

@@ -1,5 +1,6 @@
-/* users.h - PUT, GET and DELETE /api/v1/users/{id} (N1): how a person wants to be told. For the
- * person himself, service and admin. A device's token in full is for the person and for admin. */
+/* users.h - PUT, GET and DELETE /api/v1/users/{id} (N1): how a person wants to be notified. Open to
+ * the person, service and admin. Device tokens are shown in full only to the person and to
+ * admin. */
 #pragma once
 
 #include "auth/auth.h"
@@ -17,6 +18,6 @@ void api_user_put(struct request *r, void *ctx, const struct principal *p);
 void api_user_get(struct request *r, void *ctx, const struct principal *p);
 void api_user_forget(struct request *r, void *ctx, const struct principal *p);
 
-/* Reads and checks what a PUT says, all that is wrong at once. Texts go to the request's arena.
- * False: that was answered. */
+/* Reads and checks the body of a PUT. Texts go to the request's arena. False: 400 with every
+ * problem was answered. */
 bool user_input(struct request *r, struct contact *ret_contact) ANSWERS;

@@ -1,10 +1,9 @@
-/* bank_file.c - see bank_file.h.
+/* bank_file.c - the rows of a bank's file, in order:
  *
- *   rows --> what stands before the headings --> headings --> lines
+ *   rows about the account --> headings --> lines --> a row of sums
  *
- * Banks write a few rows about the account before the headings, and a sum behind the lines: the
- * first are passed over until a row has both a date's heading and an amount's, and a row of sums is
- * known by its first word. */
+ * Rows are skipped until one has the heading of a date and of an amount. A row of sums is
+ * recognized by its first word. */
 #include "domain/bank_file.h"
 
 #include "base/csv.h"
@@ -44,7 +43,7 @@ enum bank_file_column {
 
 static const struct {
     enum bank_file_column column;
-    const char *names; /* as bank_heading_core() writes them, parted by | */
+    const char *names; /* as bank_heading_core() writes them, separated by | */
 } headings[] = {
     { COLUMN_DATE, "日付|取引日|取引日付|年月日|取引年月日|入金日|勘定日|操作日|取扱日|取扱年月日|"
                    "計上日|date|transactiondate|bookingdate|valuedate|postingdate" },
@@ -76,7 +75,7 @@ struct bank_file_reading {
     bool headed;
     int digits; /* of the currency */
     bool no_memory;
-    size_t more_problems; /* than are said */
+    size_t more_problems; /* beyond PROBLEMS_MOST */
     struct bank_file *file;
     size_t room;
 };
@@ -96,7 +95,7 @@ static void bank_file_problem(struct bank_file_reading *r, int line, const char 
     json_problem_in(r->problems, field, en, ja);
 }
 
-static void say_the_rest(struct bank_file_reading *r)
+static void bank_file_report_rest(struct bank_file_reading *r)
 {
     char en[64], ja[64];
 
@@ -149,8 +148,8 @@ static bool is_number(struct str s, size_t *ret_number)
     return true;
 }
 
-/* What the operator named counts instead of all that would be taken for it. False: it is not there.
- */
+/* A column that the operator named replaces those recognized by heading. False: it does not
+ * exist. */
 static bool name_column(struct bank_file_reading *r, struct str name, enum bank_file_column c)
 {
     char wanted[HEADING_ROOM], there[HEADING_ROOM];
@@ -183,7 +182,7 @@ static bool name_columns(struct bank_file_reading *r)
            name_column(r, k->id, COLUMN_ID);
 }
 
-/* By numbers alone a file needs no headings. */
+/* A file whose date and amount are named by number needs no headings. */
 static bool needs_headings(const struct bank_file_reading *r)
 {
     const struct bank_columns *k = &r->how->columns;
@@ -230,7 +229,7 @@ static struct str field_of(const struct bank_file_reading *r, enum bank_file_col
     return (struct str){ 0 };
 }
 
-/* The row's date as it stands there; of three columns, with strokes between. */
+/* The row's date as written; if it has three columns, they are joined with slashes. */
 static struct str date_text(const struct bank_file_reading *r, char room[DATE_ROOM])
 {
     static const enum bank_file_column parts[] = { COLUMN_YEAR, COLUMN_MONTH, COLUMN_DAY };
@@ -252,7 +251,7 @@ static struct str date_text(const struct bank_file_reading *r, char room[DATE_RO
     return (struct str){ room, n };
 }
 
-/* What stands there is shown, cut where a character ends. */
+/* Reports the invalid text, cut at the end of a character. */
 static void not_a_date(struct bank_file_reading *r, struct str text)
 {
     size_t n = text.n < SHOWN ? text.n : SHOWN;
@@ -321,7 +320,7 @@ static bool check_signs(struct bank_file_reading *r, int64_t in, int64_t out, in
     return false;
 }
 
-/* What came in; 0: nothing did. False: it was said what is wrong. */
+/* *ret_amount 0: the row has no deposit. False: the problems were reported. */
 static bool read_deposit(struct bank_file_reading *r, int64_t *ret_amount)
 {
     int64_t in = 0, out = 0, both = 0;
@@ -339,7 +338,7 @@ static bool read_deposit(struct bank_file_reading *r, int64_t *ret_amount)
     return true;
 }
 
-/* Blanks of any kind and line ends become one blank. */
+/* Appends s; a run of blanks and line ends becomes one blank. */
 static void add_words(char *room, size_t *n, struct str s)
 {
     while (s.n) {
@@ -364,7 +363,7 @@ static size_t count_chars(struct str s)
     return n;
 }
 
-/* All columns that say something about the line, one behind the other. */
+/* Joins all columns of text. */
 static bool read_text(struct bank_file_reading *r, struct str *ret_text)
 {
     size_t room = 0, n = 0;
@@ -437,7 +436,7 @@ static bool add_line(struct bank_file_reading *r, const struct bank_line *l)
     return true;
 }
 
-/* False: no further row is read. */
+/* False: stop reading. */
 static bool read_row(struct bank_file_reading *r)
 {
     struct bank_line l = { .line = r->csv.line };
@@ -463,7 +462,7 @@ static bool read_row(struct bank_file_reading *r)
     return read_rest(r, &l) ? add_line(r, &l) : !r->no_memory;
 }
 
-/* By numbers the first row may still be headings. */
+/* Even with columns named by number, the first row may be headings. */
 static bool looks_like_headings(const struct bank_file_reading *r)
 {
     int64_t days;
@@ -509,7 +508,7 @@ static bool bank_file_digest(struct str text, unsigned char ret_digest[BANK_IDEN
     return EVP_Digest(text.p, text.n, ret_digest, &n, EVP_sha256(), NULL) && n == BANK_IDENTITY;
 }
 
-/* Each part with its length before it, so that two different lines are never the same bytes. */
+/* Writes the length before each part, so that different lines never give the same bytes. */
 static void add_part(struct buf *b, struct str s)
 {
     buf_fmt(b, "%zu:", s.n);
@@ -537,10 +536,11 @@ static int by_identity(const void *x, const void *y)
     const struct bank_line *b = *(const struct bank_line *const *)y;
     int order = memcmp(a->identity, b->identity, BANK_IDENTITY);
 
-    return order ? order : (a > b) - (a < b); /* alike: in the file's order */
+    return order ? order : (a > b) - (a < b); /* equal lines: in the file's order */
 }
 
-/* The n-th of those that are alike is the n-th in every file that has them. */
+/* Adds to each identity how many equal lines come before it, so that the n-th of them has the same
+ * identity in every file that contains them. */
 static bool number_alike(struct arena *a, struct bank_file *f)
 {
     struct bank_line **sorted = arena_alloc(a, f->count + 1, sizeof(struct bank_line *));
@@ -581,7 +581,7 @@ static enum err bank_file_identify(struct bank_file_reading *r)
     return fine && number_alike(r->arena, f) ? OK : ERR_NO_MEMORY;
 }
 
-/* --- the whole --- */
+/* --- the file --- */
 
 static void check_whole(struct bank_file_reading *r)
 {
@@ -614,11 +614,12 @@ enum err bank_file_read(struct arena *a, struct str text, const struct bank_read
     if (r.no_memory)
         return ERR_NO_MEMORY;
     check_whole(&r);
-    say_the_rest(&r);
+    bank_file_report_rest(&r);
     if (problems->count)
         return ERR_VALIDATION;
     e = bank_file_identify(&r);
-    if (!e)
-        *ret_file = f;
-    return e;
+    if (e)
+        return e;
+    *ret_file = f;
+    return OK;
 }

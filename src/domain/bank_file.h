@@ -1,10 +1,10 @@
-/* bank_file.h - what a bank's CSV says came in (G4). Columns are known by their headings, in
- * Japanese and English, or named by the operator. All that is wrong with a file is said at once, by
- * line; then nothing of it counts. What went out is left aside.
+/* bank_file.h - reads the deposits from a bank's CSV (G4). Columns are recognized by their
+ * headings, in Japanese and English, or named by the operator. Everything that is wrong is reported
+ * at once, by line, and then nothing of the file is used. Withdrawals are ignored.
  *
- * A line is known by its identity, so that the same file again, or one that overlaps, brings
- * nothing twice: account, day, amount, text and balance, or the bank's own number instead of text
- * and balance; and how many alike stand before it in its file. */
+ * A line has an identity, so that importing the same or an overlapping file adds nothing twice. It
+ * is made of account, day, amount, text and balance (or the bank's own number in place of text and
+ * balance), and of the number of equal lines before it in its file. */
 #pragma once
 
 #include "base/arena.h"
@@ -13,13 +13,13 @@
 
 enum { BANK_IDENTITY = 32 };
 
-struct bank_columns { /* a heading, or a number from 1 on; empty: as headings say */
+struct bank_columns { /* a heading, or a number from 1; empty: recognized by its heading */
     struct str date, amount, text, balance, id;
 };
 
 struct bank_reading {
     struct bank_columns columns;
-    struct str account; /* which one of ours; may be empty */
+    struct str account; /* our account; may be empty */
     char currency[4];
 };
 
@@ -33,13 +33,12 @@ struct bank_line {
 };
 
 struct bank_file {
-    struct bank_line *lines; /* what came in, in the file's order */
+    struct bank_line *lines; /* the deposits, in the file's order */
     size_t count;
-    size_t ignored; /* rows that brought nothing in */
+    size_t ignored; /* rows without a deposit */
     int64_t first_day, last_day;
 };
 
-/* text: UTF-8. VALIDATION: `problems` has all of it. What it makes lives in the arena and in text.
- */
+/* text: UTF-8. The result borrows from the arena and from text. VALIDATION: see `problems`. */
 enum err bank_file_read(struct arena *a, struct str text, const struct bank_reading *how,
                         struct json_problems *problems, struct bank_file *ret_file);

@@ -1,3 +1,5 @@
+/* bank_value.c - every value is first brought into one spelling (ASCII, "/" for 年 and 月, "-" for
+ * the signs of a withdrawal), then parsed strictly. */
 #include "domain/bank_value.h"
 
 #include "base/time/civil.h"
@@ -20,7 +22,7 @@ static const struct {
     { "\u5143", "1" },                                /* 元 */
 };
 
-/* U+FF01 to U+FF5E are ASCII, wider. */
+/* U+FF01 to U+FF5E are the full-width forms of ASCII. */
 static bool is_wide(struct str s, char *ret_char)
 {
     unsigned code;
@@ -34,7 +36,8 @@ static bool is_wide(struct str s, char *ret_char)
     return true;
 }
 
-/* The next character in one spelling; what is no ASCII even so stays as it is. */
+/* Takes the next character in the one spelling; a character without an ASCII form stays as it
+ * is. */
 static struct str next_plain(struct str *s, char wide[1], bool words)
 {
     unsigned char c = (unsigned char)s->p[0];
@@ -55,7 +58,7 @@ static struct str next_plain(struct str *s, char wide[1], bool words)
     return one;
 }
 
-/* False: it is longer than any value. */
+/* False: the text is longer than any value. */
 static bool bank_value_plain(struct str s, char room[VALUE_ROOM], struct str *ret)
 {
     size_t n = 0;
@@ -80,7 +83,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Commas, where there are any, stand between groups of three. */
+/* Commas are optional, but must separate groups of three digits. */
 static bool read_whole(struct str s, int64_t *ret_value)
 {
     size_t comma = 0, digits = 0;
@@ -103,7 +106,7 @@ static bool read_whole(struct str s, int64_t *ret_value)
     return digits && (!commas || comma == 3);
 }
 
-/* Behind the point: as many digits as the currency has; more only if they are 0. */
+/* As many decimals as the currency has; further ones must be 0. */
 static bool read_fraction(struct str s, bool there, int digits, int64_t *value)
 {
     for (int i = 0; i < digits; i++)
@@ -163,7 +166,7 @@ bool bank_amount(struct str text, int currency_digits, int64_t *ret_minor)
 
 /* --- dates --- */
 
-/* A time of day adds nothing: "10:32:05". */
+/* A time of day, "10:32:05", which is ignored. */
 static bool is_time(struct str s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -268,7 +271,7 @@ struct str bank_heading(struct str text, char *room, size_t size)
     return (struct str){ room, n };
 }
 
-/* U+3041 to U+309F; okurigana and the polite prefixes are all of these. */
+/* U+3041 to U+309F. */
 static bool is_hiragana(struct str one)
 {
     unsigned char second = one.n == 3 ? (unsigned char)one.p[1] : 0;
@@ -295,7 +298,7 @@ struct str bank_heading_core(struct str text, char *room, size_t size)
     size_t n = 0;
     char wide[1];
 
-    while (rest.n) { /* it only gets shorter: each is read before its place is written */
+    while (rest.n) { /* in place: the text only gets shorter */
         struct str one = next_plain(&rest, wide, false);
 
         if (is_hiragana(one) || is_bracket(one))
@@ -308,7 +311,7 @@ struct str bank_heading_core(struct str text, char *room, size_t size)
     return (struct str){ room, n };
 }
 
-/* Words that say how it came, not from whom. */
+/* Skips words that say how the money was sent and not by whom. */
 static bool skip_word(struct str *s)
 {
     static const char *const words[] = { "\u632f\u8fbc",             /* 振込 */

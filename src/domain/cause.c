@@ -1,10 +1,11 @@
-/* cause.c - see cause.h. A word is a run of letters, digits, _ and -. One with a digit in it is an
- * id, a number or a time, and takes what hangs on it along: 127.0.0.1:8080 is one of them. */
+/* cause.c - one pass over the reason. A word is a run of letters, digits, _ and -. A word with a
+ * digit is an id, a number or a time, and includes further ones joined by . : / , or +, as in
+ * 127.0.0.1:8080. */
 #include "domain/cause.h"
 
 #include <string.h>
 
-struct writing {
+struct cause_writer {
     char *text;
     size_t n;
 };
@@ -19,8 +20,8 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '-';
 }
 
-/* Whole characters only; what does not fit ends it. */
-static bool cause_put(struct writing *w, const char *p, size_t n)
+/* False: it does not fit. Callers pass whole characters, so the text is never cut inside of one. */
+static bool cause_put(struct cause_writer *w, const char *p, size_t n)
 {
     if (w->n + n > CAUSE_TEXT)
         return false;
@@ -51,7 +52,7 @@ static bool is_one_of(char c, const char *set)
     return c && strchr(set, c);
 }
 
-/* 0: the text begins with no word that has a digit. */
+/* 0: the text does not begin with a word that has a digit. */
 static size_t number_length(struct str s)
 {
     size_t n = word_length(s);
@@ -68,8 +69,8 @@ static size_t number_length(struct str s)
     return n;
 }
 
-/* A quote opens where no word ends, and closes where none begins: "the message's" has none. 0: it
- * is no quoted text. */
+/* A quote opens only after a non-word character and closes only before one, so "the message's" has
+ * none. 0: the text does not begin with a quoted text. */
 static size_t quote_length(struct str s, char before)
 {
     if (!is_one_of(s.p[0], "\"'`") || is_word(before))
@@ -90,7 +91,7 @@ static size_t char_length(struct str s, bool is_utf8)
     return n < s.n ? n : s.n;
 }
 
-static bool put_char(struct writing *w, struct str one, bool is_utf8)
+static bool put_char(struct cause_writer *w, struct str one, bool is_utf8)
 {
     unsigned char c = (unsigned char)one.p[0];
 
@@ -101,8 +102,8 @@ static bool put_char(struct writing *w, struct str one, bool is_utf8)
     return cause_put(w, one.p, one.n);
 }
 
-/* Takes what comes next. False: it did not fit. */
-static bool cause_take(struct writing *w, struct str *s, char before, bool is_utf8)
+/* Copies or replaces the next word, number, quote or character. False: it did not fit. */
+static bool cause_take(struct cause_writer *w, struct str *s, char before, bool is_utf8)
 {
     size_t number = is_word(before) ? 0 : number_length(*s), quote = quote_length(*s, before);
     size_t word = word_length(*s), n = number ? number : quote ? quote : word;
@@ -118,7 +119,7 @@ static bool cause_take(struct writing *w, struct str *s, char before, bool is_ut
 
 struct str cause_of(struct str reason, char text[CAUSE_TEXT + 1])
 {
-    struct writing w = { .text = text };
+    struct cause_writer w = { .text = text };
     bool is_utf8 = str_is_utf8(reason);
     struct str rest = str_trim(reason);
     char before = ' ';

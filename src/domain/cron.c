@@ -1,6 +1,6 @@
-/* Two halves. The first turns the text into bit sets. The second finds the next local time that is
- * in all of them, month by month, day by day, never minute by minute, and the instant at which the
- * zone reaches it. */
+/* cron.c - two halves. The first turns the text into bit sets. The second finds the next local time
+ * that is in all of them, going by months and days and never by minutes, and the instant at which
+ * the zone reaches it. */
 #include "domain/cron.h"
 
 #include "base/limits.h"
@@ -12,16 +12,16 @@
 
 /* --- the text --- */
 
-struct field {
+struct cron_field {
     const char *name;
-    int least, most, count; /* most may be spelled, count are different */
-    const char *names;      /* of three letters each, the first for `first_name` */
+    int least, most, count; /* values that may be written; how many of them differ (0 and 7) */
+    const char *names;      /* three letters each; the first stands for `first_name` */
     int first_name;
 };
 
 enum { MINUTE, HOUR, DAY, MONTH, WEEKDAY, FIELDS };
 
-static const struct field fields[FIELDS] = {
+static const struct cron_field fields[FIELDS] = {
     [MINUTE] = { "minute", 0, 59, 60, "", 0 },
     [HOUR] = { "hour", 0, 23, 24, "", 0 },
     [DAY] = { "day of month", 1, 31, 31, "", 0 },
@@ -29,14 +29,14 @@ static const struct field fields[FIELDS] = {
     [WEEKDAY] = { "day of week", 0, 7, 7, "sunmontuewedthufrisat", 0 },
 };
 
-/* What is quoted comes from outside: a few characters, and only those that can be shown. */
-struct quote {
+/* A quotation of the input: a few characters, with '?' for those that are not printable. */
+struct cron_quoted {
     char text[24];
 };
 
-static struct quote cron_quote(struct str s)
+static struct cron_quoted cron_quote(struct str s)
 {
-    struct quote q;
+    struct cron_quoted q;
     size_t n = s.n < sizeof(q.text) - 4 ? s.n : sizeof(q.text) - 4;
 
     for (size_t i = 0; i < n; i++)
@@ -50,7 +50,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Up to the next blank; the blanks behind it are gone too. */
+/* Takes the text up to the next blank, and drops the blanks after it. */
 static struct str take_word(struct str *s)
 {
     size_t n = 0;
@@ -73,13 +73,13 @@ static bool is_number(struct str s, int *ret)
     for (size_t i = 0; i < s.n; i++) {
         if (s.p[i] < '0' || s.p[i] > '9')
             return false;
-        n = n < 1000 ? n * 10 + (s.p[i] - '0') : n; /* too large is too large */
+        n = n < 1000 ? n * 10 + (s.p[i] - '0') : n; /* capped: already too large */
     }
     *ret = n;
     return s.n > 0;
 }
 
-static bool is_named(const struct field *f, struct str s, int *ret)
+static bool is_named(const struct cron_field *f, struct str s, int *ret)
 {
     struct str names = str_of(f->names);
 
@@ -91,7 +91,7 @@ static bool is_named(const struct field *f, struct str s, int *ret)
     return false;
 }
 
-static bool read_value(const struct field *f, struct str s, int *ret, struct why *why)
+static bool read_value(const struct cron_field *f, struct str s, int *ret, struct why *why)
 {
     if (is_named(f, s, ret))
         return true;
@@ -104,7 +104,7 @@ static bool read_value(const struct field *f, struct str s, int *ret, struct why
     return *ret >= f->least && *ret <= f->most;
 }
 
-static bool read_step(const struct field *f, struct str s, int *ret, struct why *why)
+static bool read_step(const struct cron_field *f, struct str s, int *ret, struct why *why)
 {
     if (is_number(s, ret) && *ret >= 1 && *ret <= f->count)
         return true;
@@ -112,7 +112,7 @@ static bool read_step(const struct field *f, struct str s, int *ret, struct why 
                      f->count);
 }
 
-static bool read_range(const struct field *f, struct str s, bool stepped, int *ret_from,
+static bool read_range(const struct cron_field *f, struct str s, bool stepped, int *ret_from,
                        int *ret_to, struct why *why)
 {
     struct str all = s, from = str_cut(&s, '-');
@@ -138,8 +138,8 @@ static bool read_range(const struct field *f, struct str s, bool stepped, int *r
     return *ret_from <= *ret_to;
 }
 
-/* One of a list: 5, 1-5, *, each perhaps with a step. */
-static bool read_part(const struct field *f, struct str s, uint64_t *bits, struct why *why)
+/* One element of a list: 5, 1-5 or *, each optionally with a step. */
+static bool read_part(const struct cron_field *f, struct str s, uint64_t *bits, struct why *why)
 {
     struct str whole = s, range = str_cut(&s, '/');
     bool stepped = range.n < whole.n;
@@ -155,7 +155,8 @@ static bool read_part(const struct field *f, struct str s, uint64_t *bits, struc
     return true;
 }
 
-static bool read_field(const struct field *f, struct str s, uint64_t *ret_bits, struct why *why)
+static bool read_field(const struct cron_field *f, struct str s, uint64_t *ret_bits,
+                       struct why *why)
 {
     bool more;
 
@@ -171,7 +172,7 @@ static bool read_field(const struct field *f, struct str s, uint64_t *ret_bits, 
     return true;
 }
 
-/* "@daily" as five fields; what is no such word stays as it is. */
+/* "@daily" as five fields; any other text stays as it is. */
 static struct str spelled_out(struct str s)
 {
     static const struct {
@@ -264,14 +265,14 @@ enum err cron_parse(struct str text, struct cron *ret_cron, struct why *why)
     return OK;
 }
 
-/* --- local time: seconds since 1970 as the wall says it --- */
+/* --- local time: seconds since 1970 on the local clock --- */
 
 enum { MINUTE_S = 60, HOUR_MINUTES = 60, DAY_MINUTES = 24 * 60 };
 #define NONE INT64_MAX
 #define FIRST_S INT64_C(-62135596800) /* the years 1 to 9999 */
 #define LAST_S INT64_C(253402300800)
 
-/* Bit n: the n-th of that month is right. */
+/* Bit n: the n-th of that month matches. */
 static uint32_t days_in(const struct cron *c, struct civil month)
 {
     int first = civil_weekday(civil_days(month.year, month.month, 1));
@@ -317,7 +318,7 @@ static void next_month(struct civil *c)
     c->day = 1;
 }
 
-/* The first local time that matches, from least_s on and before until_s; NONE. */
+/* The first matching local time from least_s on and before until_s; NONE: there is none. */
 static int64_t next_local(const struct cron *c, int64_t least_s, int64_t until_s)
 {
     int64_t minute = floor_div(least_s + MINUTE_S - 1, MINUTE_S);
@@ -338,7 +339,7 @@ static int64_t next_local(const struct cron *c, int64_t least_s, int64_t until_s
     return NONE;
 }
 
-/* --- the instants of it --- */
+/* --- instants --- */
 
 static int64_t next_in_real_time(const struct cron *c, const struct zone *z, int64_t least_s,
                                  int64_t until_s)
@@ -355,8 +356,8 @@ static int64_t next_in_real_time(const struct cron *c, const struct zone *z, int
     return NONE;
 }
 
-/* The latest local time that the wall has shown up to at_s. After a clock was set back that is
- * later than what it shows now. */
+/* The latest local time shown up to at_s. After the clock was set back, it is later than the local
+ * time now. */
 static int64_t latest_shown(const struct zone *z, int64_t at_s)
 {
     struct zone_span s = zone_span(z, at_s);
@@ -372,7 +373,7 @@ static int64_t latest_shown(const struct zone *z, int64_t at_s)
     return latest_s;
 }
 
-/* The wall first shows local_s, or something later, in the first span that ends behind it. */
+/* The local clock first shows local_s, or a later time, in the first span that ends after it. */
 static int64_t next_on_the_wall(const struct cron *c, const struct zone *z, int64_t after_s,
                                 int64_t until_s)
 {

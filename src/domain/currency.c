@@ -1,9 +1,9 @@
-/* currency.c - ISO 4217's list one, as far as one can pay with it: every active code that has a
- * minor unit, up to amendment 179 (May 2025), and without the lev, which ended with 2025.
+/* currency.c - the currencies of ISO 4217 (list one) that one can pay with: every active code with
+ * a minor unit, up to amendment 179 (May 2025), without the lev, which ended with 2025.
  *
- * Left out: metals, bonds and the like, whose minor unit is "N.A." (XAU, XDR, XTS, XXX, ...); what
- * was withdrawn (ANG, BGN, CUC, HRK, SLL, ZWL). The digits are ISO's. A provider may count
- * otherwise (MGA, ISK): that is its adapter's business. */
+ * Left out are metals, bonds and the like, whose minor unit is "N.A." (XAU, XDR, XTS, XXX, ...),
+ * and withdrawn codes (ANG, BGN, CUC, HRK, SLL, ZWL). The digits are ISO's; where a provider uses
+ * others (MGA, ISK), its adapter converts. */
 #include "domain/money.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 enum { FIRST_YEAR = 1970, LAST_YEAR = 9999, MINUTE_S = 60 };
 
-static bool domain_day_number(const char *p, size_t n, int *ret)
+static bool day_read_number(const char *p, size_t n, int *ret)
 {
     int value = 0;
 
@@ -25,8 +25,8 @@ bool day_parse(struct str text, int64_t *ret_day)
     int year, month, day;
 
     if (text.n != DAY_TEXT || text.p[4] != '-' || text.p[7] != '-' ||
-        !domain_day_number(text.p, 4, &year) || !domain_day_number(text.p + 5, 2, &month) ||
-        !domain_day_number(text.p + 8, 2, &day))
+        !day_read_number(text.p, 4, &year) || !day_read_number(text.p + 5, 2, &month) ||
+        !day_read_number(text.p + 8, 2, &day))
         return false;
     if (year < FIRST_YEAR || month < 1 || month > 12 || day < 1 ||
         day > civil_month_days(year, month))
@@ -52,7 +52,7 @@ int64_t day_at(const struct zone *z, int64_t at_ms)
     return floor_div(at_s + zone_offset_s(z, at_s), DAY_S);
 }
 
-/* Along the spans of one offset each, from before any that could have this local time. */
+/* Walks the spans of constant offset, beginning before any that could contain this local time. */
 int64_t day_reaches_ms(const struct zone *z, int64_t day, int minute)
 {
     int64_t local_s = day * DAY_S + minute * MINUTE_S, at_s = local_s - ZONE_REACH_S;

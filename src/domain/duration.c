@@ -1,3 +1,5 @@
+/* duration.c - one scanner for both notations, each with its table of units. It works in
+ * nanoseconds, and every sum is checked for overflow. */
 #include "domain/duration.h"
 
 struct duration_unit {
@@ -12,10 +14,10 @@ struct duration_unit {
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
 
-static const struct duration_unit of_qstash[] = {
+static const struct duration_unit qstash_units[] = {
     { S("s"), SECOND }, { S("m"), MINUTE }, { S("h"), HOUR }, { S("d"), DAY }, { { 0 }, 0 },
 };
-static const struct duration_unit of_go[] = {
+static const struct duration_unit go_units[] = {
     { S("ns"), 1 },
     { S("us"), MICRO },
     { S("\xc2\xb5s"), MICRO }, /* the micro sign */
@@ -29,7 +31,7 @@ static const struct duration_unit of_go[] = {
 
 static struct str rest_of(struct str s, size_t n)
 {
-    return n ? (struct str){ s.p + n, s.n - n } : s; /* nothing may be at NULL */
+    return n ? (struct str){ s.p + n, s.n - n } : s; /* no arithmetic on NULL */
 }
 
 static struct str take_digits(struct str *s)
@@ -42,13 +44,13 @@ static struct str take_digits(struct str *s)
     return digits;
 }
 
-struct number {
+struct duration_number {
     struct str whole, fraction; /* digits */
 };
 
-static bool take_number(struct str *s, struct number *ret)
+static bool take_number(struct str *s, struct duration_number *ret)
 {
-    *ret = (struct number){ .whole = take_digits(s) };
+    *ret = (struct duration_number){ .whole = take_digits(s) };
     if (!ret->whole.n)
         return false;
     if (!s->n || *s->p != '.')
@@ -68,8 +70,8 @@ static const struct duration_unit *take_unit(struct str *s, const struct duratio
     return NULL;
 }
 
-/* Adds the number in its unit; false: the sum does not fit. What is below a nanosecond is cut. */
-static bool duration_add(int64_t *sum_ns, const struct number *n, int64_t unit_ns)
+/* Adds the number in its unit; fractions of a nanosecond are cut off. False: the sum overflows. */
+static bool duration_add(int64_t *sum_ns, const struct duration_number *n, int64_t unit_ns)
 {
     int64_t whole = 0, part = unit_ns;
 
@@ -88,7 +90,7 @@ static bool duration_add(int64_t *sum_ns, const struct number *n, int64_t unit_n
     return true;
 }
 
-/* Text that is too long a time must still be a duration, so it is read to its end. */
+/* Reads the text to its end even after an overflow: TOO_LONG is only for a well-formed duration. */
 static enum duration_result duration_scan(struct str s, const struct duration_unit *units,
                                           enum duration_bare bare, int64_t *ret_ns)
 {
@@ -98,7 +100,7 @@ static enum duration_result duration_scan(struct str s, const struct duration_un
     *ret_ns = 0;
     do {
         const struct duration_unit *u;
-        struct number n;
+        struct duration_number n;
 
         if (!take_number(&s, &n))
             return DURATION_BAD;
@@ -112,10 +114,9 @@ static enum duration_result duration_scan(struct str s, const struct duration_un
     return result;
 }
 
-static enum duration_result domain_duration_parse(struct str text,
-                                                  const struct duration_unit *units,
-                                                  enum duration_bare bare, int64_t most_ms,
-                                                  int64_t *ret_ms)
+static enum duration_result duration_parse_units(struct str text, const struct duration_unit *units,
+                                                 enum duration_bare bare, int64_t most_ms,
+                                                 int64_t *ret_ms)
 {
     int64_t ns, ms;
     enum duration_result result = duration_scan(text, units, bare, &ns);
@@ -132,11 +133,11 @@ static enum duration_result domain_duration_parse(struct str text,
 enum duration_result duration_parse(struct str text, enum duration_bare bare, int64_t most_ms,
                                     int64_t *ret_ms)
 {
-    return domain_duration_parse(text, of_qstash, bare, most_ms, ret_ms);
+    return duration_parse_units(text, qstash_units, bare, most_ms, ret_ms);
 }
 
 enum duration_result duration_parse_go(struct str text, enum duration_bare bare, int64_t most_ms,
                                        int64_t *ret_ms)
 {
-    return domain_duration_parse(text, of_go, bare, most_ms, ret_ms);
+    return duration_parse_units(text, go_units, bare, most_ms, ret_ms);
 }

@@ -1,7 +1,7 @@
-/* duration.h - lengths of time as others write them: one or more <number><unit> in a row, in any
- * order ("1d10h30m", "12.5s"). A number is digits, perhaps a dot and more digits; no sign, no
- * blank. Exact to the nanosecond, then rounded up to a whole millisecond: what is not nothing does
- * not become 0, which often means something else. Pure. */
+/* duration.h - parses durations: one or more <number><unit> in any order ("1d10h30m", "12.5s"). A
+ * number is digits, optionally with a dot and more digits; no sign, no blanks. The sum is exact to
+ * the nanosecond, then rounded up to a whole millisecond, so that a short duration never becomes 0.
+ * Pure. */
 #pragma once
 
 #include "base/str.h"
@@ -14,11 +14,11 @@ enum duration_result {
 
 enum duration_bare { DURATION_NEEDS_UNIT, DURATION_BARE_IS_SECONDS };
 
-/* bare: whether "60" alone may stand for 60 seconds. QStash's own: units s m h d. */
+/* QStash's durations, with the units s m h d. bare: whether "60" alone means 60 seconds. */
 enum duration_result duration_parse(struct str text, enum duration_bare bare, int64_t most_ms,
                                     int64_t *ret_ms);
 
-/* Go's, as servers write it into headers: units ns us ms s m h, and two spellings of the micro
- * sign. */
+/* Go's durations, as servers write them into headers: units ns us ms s m h, with both spellings of
+ * the micro sign. */
 enum duration_result duration_parse_go(struct str text, enum duration_bare bare, int64_t most_ms,
                                        int64_t *ret_ms);

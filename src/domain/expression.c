@@ -1,11 +1,12 @@
-/* The expression is evaluated while it is read, by one function for each level of precedence:
+/* expression.c - evaluates the expression while reading it, with one function for each level of
+ * precedence:
  *
  *     sum     = product (("+" | "-") product)*
  *     product = unary (("*" | "/") unary)*
  *     unary   = "-" unary | atom
  *     atom    = number | "retried" | function "(" sum ("," sum)* ")" | "(" sum ")"
  *
- * Checking is reading and forgetting the value. After a fault every level returns at once. */
+ * A check evaluates and drops the value. After a fault every level returns at once. */
 #include "domain/expression.h"
 
 #include "base/limits.h"
@@ -25,7 +26,7 @@ struct expression_reader {
     struct why *why; /* or NULL */
 };
 
-/* The first fault counts. It gives 0, which is as good as any other value now. */
+/* Keeps the first fault. The value 0 has no meaning after it. */
 __attribute__((format(printf, 2, 3))) static double expression_fault(struct expression_reader *r,
                                                                      const char *format, ...)
 {
@@ -81,7 +82,7 @@ static double expression_digits(struct expression_reader *r, double value, doubl
     return value;
 }
 
-/* One division at the end, so that 0.1 is the double that everybody else means by it. */
+/* Divides once, at the end, so that 0.1 becomes the nearest double. */
 static double expression_number(struct expression_reader *r)
 {
     double scale = 1, value = expression_digits(r, 0, &scale);
@@ -96,7 +97,7 @@ static double expression_number(struct expression_reader *r)
     return value / scale;
 }
 
-/* fmin and fmax would hide a value that is no number. */
+/* fmin and fmax would drop a NaN. */
 static double expression_smaller(double x, double y)
 {
     return x < y || isnan(x) ? x : y;
@@ -185,7 +186,7 @@ static double expression_atom(struct expression_reader *r)
 
 /* --- operators --- */
 
-/* Every way deeper leads through here. */
+/* All nesting passes through this function, so it checks the depth. */
 static double expression_unary(struct expression_reader *r)
 {
     double value;

@@ -20,12 +20,12 @@ const char *difference_name(enum difference d)
     return names[d];
 }
 
-static unsigned ledger_compare_bit(enum difference d, bool is_so)
+static unsigned difference_bit(enum difference d, bool is_so)
 {
     return is_so ? 1U << d : 0;
 }
 
-/* It landed where it could not be taken, and all of it went back (D2). */
+/* The money could not be accepted and was refunded as a whole (D2). */
 static bool went_back(const struct books_theirs *t)
 {
     return t->state == INTENT_SUCCEEDED && t->refunded.minor >= t->received.minor;
@@ -36,7 +36,7 @@ static bool has_money(const struct books_theirs *t)
     return t->state == INTENT_AUTHORIZED || t->state == INTENT_SUCCEEDED;
 }
 
-/* D7: which of the provider's states are ours. */
+/* Whether the provider's state corresponds to our status (D7). */
 static bool status_fits(const struct books_ours *o, const struct books_theirs *t)
 {
     bool is_void =
@@ -54,7 +54,7 @@ static bool status_fits(const struct books_ours *o, const struct books_theirs *t
     return false;
 }
 
-/* A code that nobody paid, and that ended so: the provider knows of no money at all. */
+/* A payment code that expired unpaid: the provider's entry has no money and no currency. */
 static bool is_moneyless(const struct books_theirs *t)
 {
     return !t->currency[0] && !has_money(t);
@@ -70,28 +70,27 @@ static unsigned compare_money(const struct books_ours *o, const struct books_the
     int64_t received = t->state == INTENT_SUCCEEDED ? t->received.minor : 0;
     bool taken = minor_known(o->captured), kept = taken || !went_back(t);
 
-    return ledger_compare_bit(DIFF_AMOUNT, o->money.minor != t->amount.minor) |
-           ledger_compare_bit(DIFF_STATUS, !status_fits(o, t)) |
-           ledger_compare_bit(DIFF_CAPTURED, kept && minor_or_0(o->captured) != received) |
-           ledger_compare_bit(DIFF_REFUNDED, taken && minor_known(t->refunded) &&
-                                                 (minor_cmp(t->refunded, o->refunds_done) < 0 ||
-                                                  minor_cmp(t->refunded, o->refunds_all) > 0)) |
-           ledger_compare_bit(DIFF_FEE,
-                              taken && minor_known(t->fee) && t->fee.minor != o->fee.minor);
+    return difference_bit(DIFF_AMOUNT, o->money.minor != t->amount.minor) |
+           difference_bit(DIFF_STATUS, !status_fits(o, t)) |
+           difference_bit(DIFF_CAPTURED, kept && minor_or_0(o->captured) != received) |
+           difference_bit(DIFF_REFUNDED, taken && minor_known(t->refunded) &&
+                                             (minor_cmp(t->refunded, o->refunds_done) < 0 ||
+                                              minor_cmp(t->refunded, o->refunds_all) > 0)) |
+           difference_bit(DIFF_FEE, taken && minor_known(t->fee) && t->fee.minor != o->fee.minor);
 }
 
 unsigned books_compare(const struct books_ours *ours, const struct books_theirs *theirs)
 {
     if (!ours->known)
-        return ledger_compare_bit(DIFF_MISSING_HERE, theirs->known);
+        return difference_bit(DIFF_MISSING_HERE, theirs->known);
     if (!theirs->known)
-        return ledger_compare_bit(DIFF_MISSING_THERE,
-                                  !ours->other_intent && ours->status != PAYMENT_FAILED);
+        return difference_bit(DIFF_MISSING_THERE,
+                              !ours->other_intent && ours->status != PAYMENT_FAILED);
     if (ours->other_intent)
-        return ledger_compare_bit(DIFF_STRAY, has_money(theirs) && !went_back(theirs));
+        return difference_bit(DIFF_STRAY, has_money(theirs) && !went_back(theirs));
     if (is_moneyless(theirs))
-        return ledger_compare_bit(DIFF_STATUS, !fits_moneyless(ours));
+        return difference_bit(DIFF_STATUS, !fits_moneyless(ours));
     if (strncmp(ours->money.currency, theirs->currency, sizeof(theirs->currency)) != 0)
-        return ledger_compare_bit(DIFF_CURRENCY, true);
+        return difference_bit(DIFF_CURRENCY, true);
     return compare_money(ours, theirs);
 }

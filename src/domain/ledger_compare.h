@@ -1,11 +1,12 @@
-/* ledger_compare.h - one payment in our books and in the provider's: where do they differ (E11)? Pure. */
+/* ledger_compare.h - compares one payment in our ledger with the same in the provider's (E11).
+ * Pure. */
 #pragma once
 
 #include "domain/payment.h"
 
 enum difference {
-    DIFF_MISSING_HERE,  /* it names a payment of ours that we do not have */
-    DIFF_MISSING_THERE, /* the provider has nothing of it */
+    DIFF_MISSING_HERE,  /* the provider's entry names a payment that we do not have */
+    DIFF_MISSING_THERE, /* the provider has no entry for it */
     DIFF_STRAY,         /* money on another intent of the payment that did not go back (D2) */
     DIFF_CURRENCY,
     DIFF_AMOUNT,
@@ -13,7 +14,7 @@ enum difference {
     DIFF_CAPTURED,
     DIFF_REFUNDED,
     DIFF_FEE,
-    DIFF_NOT_ASKED, /* its gateway is not set up here any more, or never answered for it */
+    DIFF_NOT_ASKED, /* its gateway is no longer configured here, or did not answer */
     DIFFERENCES
 };
 
@@ -21,12 +22,12 @@ const char *difference_name(enum difference d); /* "missing_here" ... */
 
 struct books_ours {
     bool known;
-    bool other_intent; /* the intent names the payment and is not the payment's own */
+    bool other_intent; /* the intent names the payment but is not the one stored with it */
     enum payment_status status;
     struct money money;
-    struct minor captured;                  /* none: nothing was */
-    struct minor refunds_done, refunds_all; /* gone back for good; these and those under way */
-    struct minor fee;                       /* none: not known (yet) */
+    struct minor captured;                  /* none: nothing was captured */
+    struct minor refunds_done, refunds_all; /* succeeded; succeeded and under way */
+    struct minor fee;                       /* none: not known yet */
 };
 
 struct books_theirs {
@@ -34,9 +35,9 @@ struct books_theirs {
     enum intent_state state;
     char currency[4];
     struct minor amount, received;
-    struct minor refunded; /* those under way may count or not; none: it does not say */
-    struct minor fee;      /* none: it does not say */
+    struct minor refunded; /* with or without those under way; none: not reported */
+    struct minor fee;      /* none: not reported */
 };
 
-/* Bit n: the difference n. Of money in another currency nothing else is compared. */
+/* Bit n is set for the difference n. If the currency differs, nothing else is compared. */
 unsigned books_compare(const struct books_ours *ours, const struct books_theirs *theirs);

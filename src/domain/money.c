@@ -1,3 +1,4 @@
+/* money.c - the arithmetic on amounts: every sum is exact or reports overflow. */
 #include "domain/money.h"
 
 #include "base/json/write.h"
@@ -77,7 +78,7 @@ bool minor_net(struct minor taken, struct minor given_back, struct minor fees, i
 
 /* --- for people and programs --- */
 
-/* Written from its end. */
+/* Writes the digits from the last to the first. */
 void money_text(int64_t minor, const char *currency, char ret_text[MONEY_TEXT])
 {
     int digits = currency_digits(currency), written = 0;

@@ -1,7 +1,7 @@
 /* payment.c - the tables behind payment.h.
  *
- * How a payment moves by what its gateway says of the intent. Rows: what we know. Columns: what it
- * says, in the order of their rank (E6).
+ * How a gateway's report about the intent moves a payment. Rows: the payment's status. Columns: the
+ * reported state, in the order of rank (E6).
  *
  *                OPEN   ACTION   DECLINED   AUTHORIZED   SUCCEEDED    CANCELED
  *   PENDING      same   stay     decline?   hold?        take?        FAILED
@@ -10,17 +10,21 @@
  *   REFUNDED     less   less     less       less         returned?    undone?
  *   FAILED       less   less     same       hold?        take?        same
  *
- *   less       SUPERSEDED: it was true once
- *   stay       stays PENDING, what the customer has to do is stored, unless a try has failed since:
- *              equal seconds are no order, so the failure outranks the action in any order (E6)
- *   void       REFUNDED, nothing was captured; lapsed where the authorisation ran out (D8, D9)
- *   decline?   FAILED where the server confirms; else PENDING, with its last failure (D11)
- *   hold?      AUTHORIZED, or a stray: we gave it up, or its subject takes no money now (D2, D21)
- *   take?      CAPTURED, or a stray in the same cases
- *   returned?  same, where it was captured once; where it was voided, money landed after all: stray
- *   undone?    same, where it was voided; where it was captured, a cancel is old news
+ *   less       SUPERSEDED: the report was true once
+ *   stay       stays PENDING and stores what the customer has to do, unless an attempt has failed:
+ *              the provider's times are whole seconds, so a failure outranks an action in any order
+ *              (E6)
+ *   void       REFUNDED with nothing captured; lapsed if the authorization expired (D8, D9)
+ *   decline?   FAILED if the server confirms the payment; else PENDING with its last failure (D11)
+ *   hold?      AUTHORIZED; a stray if we gave the payment up or the payable accepts no money (D2,
+ *              D21)
+ *   take?      CAPTURED; a stray in the same cases
+ *   returned?  same if the payment was captured; a stray if it was voided, as money arrived after
+ *              all
+ *   undone?    same if the payment was voided; SUPERSEDED if it was captured
  *
- * An AUTHORIZED payment is captured even if its booking is gone: an operator decides (D21). */
+ * An AUTHORIZED payment is captured even if its booking was cancelled: an operator decides
+ * (D21). */
 #include "domain/payment.h"
 
 #include <assert.h>
@@ -47,7 +51,7 @@ static const char *const refund_names[REFUND_STATUSES] = {
     [REFUND_CANCELED] = "canceled",
 };
 
-/* The name's place in the list; n: it is not there. */
+/* The name's index in the list; n: it is not in the list. */
 static unsigned find_name(const char *const *names, unsigned n, struct str name)
 {
     unsigned i = 0;
@@ -105,7 +109,7 @@ bool refund_status_parse(struct str name, enum refund_status *ret_status)
     return true;
 }
 
-/* --- what may be asked for, and where refunds go; a cell left out is no --- */
+/* --- requests, and the statuses of refunds; a cell left out is false --- */
 
 bool payment_allows(enum payment_status s, enum payment_request r)
 {
@@ -152,7 +156,7 @@ bool payment_sums_fit(struct money whole, struct minor captured, struct minor re
            minor_cmp(refunded, captured) <= 0;
 }
 
-/* --- the move --- */
+/* --- the transition --- */
 
 enum cell {
     LESS,
@@ -201,18 +205,18 @@ static const enum cell cells[PAYMENT_STATUSES][INTENT_STATES] = {
                          [INTENT_CANCELED] = SAME },
 };
 
-/* Where the whole is captured at once, less is as wrong as more: it would count as paid. */
+/* A payment that is captured at once must bring its whole amount, since it then counts as paid. */
 static bool is_other_sum(const struct payment_view *p, const struct fact *f)
 {
     return p->server_confirmed ? f->received == 0 : f->received != p->money.minor;
 }
 
-/* D10: another currency, more money than asked for, or a success that brought none, or not all of
- * what nobody captures in parts. */
+/* Another currency, more money than was requested, a success without money, or one with less than
+ * the whole where no partial capture is possible (D10). */
 static bool is_mismatch(const struct payment_view *p, const struct fact *f)
 {
     if (f->state == INTENT_CANCELED && !f->received)
-        return false; /* dead: whatever it was about, no money is there */
+        return false; /* canceled without money: nothing can be wrong with the amount */
     if (f->currency[0] && strncmp(f->currency, p->money.currency, sizeof(f->currency)) != 0)
         return true;
     if (!money_covers(p->money, f->amount) || !money_covers(p->money, f->received))
@@ -240,7 +244,7 @@ static struct move payment_apply(const struct payment_view *p, enum payment_stat
     return (struct move){ .verdict = VERDICT_APPLY, .to = to, .captured = p->captured };
 }
 
-/* D10: is_mismatch() has looked at it. */
+/* is_mismatch() has checked the amount (D10). */
 static struct move apply_capture(const struct payment_view *p, const struct fact *f)
 {
     assert(f->received > 0 && money_covers(p->money, f->received));
@@ -253,7 +257,8 @@ static struct move apply_void(const struct fact *f)
                           cancel_is_lapse(f->cancel_reason) };
 }
 
-static struct move run_cell(enum cell c, const struct payment_view *p, const struct fact *f)
+static struct move payment_decide_cell(enum cell c, const struct payment_view *p,
+                                       const struct fact *f)
 {
     switch (c) {
     case LESS: return payment_keep(p, VERDICT_SUPERSEDED);
@@ -284,5 +289,5 @@ struct move payment_move(const struct payment_view *p, const struct fact *f)
     assert(f->kind == FACT_INTENT && f->state < INTENT_STATES && p->status < PAYMENT_STATUSES);
     if (is_mismatch(p, f))
         return payment_keep(p, VERDICT_MISMATCH);
-    return run_cell(cells[p->status][f->state], p, f);
+    return payment_decide_cell(cells[p->status][f->state], p, f);
 }

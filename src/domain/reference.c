@@ -1,3 +1,5 @@
+/* reference.c - a text is read as groups of digits; each run of adjacent groups that joins to the
+ * right length is tried as a reference, or as one with a typing mistake. */
 #include "domain/reference.h"
 
 #include <assert.h>
@@ -47,18 +49,18 @@ bool reference_is(struct str s)
 
 /* --- digits in a text --- */
 
-struct group {
+struct digit_group {
     char digits[GROUP_DIGITS];
-    size_t n;    /* more than GROUP_DIGITS: too long for anything */
-    bool joined; /* only a blank, a dash or a dot stands before it */
+    size_t n;    /* may exceed GROUP_DIGITS: then too long to be used */
+    bool joined; /* only blanks, dashes or dots separate it from the group before */
 };
 
-struct groups {
-    struct group all[GROUPS];
+struct digit_groups {
+    struct digit_group all[GROUPS];
     size_t count;
 };
 
-/* A character of the text: its bytes; a digit's value, or -1. */
+/* The number of bytes of the first character. *ret_digit: the digit's value, or -1. */
 static size_t read_char(struct str s, int *ret_digit)
 {
     unsigned char c = (unsigned char)s.p[0];
@@ -85,12 +87,12 @@ static bool is_joint(struct str one)
     return false;
 }
 
-static void add_digit(struct groups *g, int digit, bool starts, bool joined)
+static void add_digit(struct digit_groups *g, int digit, bool starts, bool joined)
 {
-    struct group *last;
+    struct digit_group *last;
 
     if (starts && g->count < GROUPS)
-        g->all[g->count++] = (struct group){ .joined = joined };
+        g->all[g->count++] = (struct digit_group){ .joined = joined };
     else if (starts)
         return;
     last = &g->all[g->count - 1];
@@ -99,7 +101,7 @@ static void add_digit(struct groups *g, int digit, bool starts, bool joined)
     last->n++;
 }
 
-static void read_groups(struct str text, struct groups *ret_groups)
+static void read_groups(struct str text, struct digit_groups *ret_groups)
 {
     bool within = false, joined = false;
 
@@ -120,10 +122,10 @@ static void read_groups(struct str text, struct groups *ret_groups)
     }
 }
 
-/* Calls `each` with every row of whole groups, joined to each other, of at most WINDOW digits. */
+/* Calls `each` for every run of joined groups with at most WINDOW digits. */
 static void each_window(struct str text, void (*each)(void *ctx, struct str digits), void *ctx)
 {
-    struct groups g;
+    struct digit_groups g;
 
     read_groups(text, &g);
     for (size_t i = 0; i < g.count; i++) {
@@ -140,7 +142,7 @@ static void each_window(struct str text, void (*each)(void *ctx, struct str digi
     }
 }
 
-/* --- found --- */
+/* --- valid references --- */
 
 struct reference_list {
     struct reference *all;
@@ -171,7 +173,7 @@ size_t reference_find(struct str text, struct reference ret_found[REFERENCES_FOU
     return l.count;
 }
 
-/* --- near --- */
+/* --- typing mistakes --- */
 
 static void add_wrong_digit(struct reference_list *l, struct str s)
 {

@@ -1,7 +1,7 @@
-/* reference.h - what a customer writes into the bank's form, so that the money finds its payment
- * (G4): nine digits, said in threes. The first is not 0, which a spreadsheet would eat; the last is
- * a check digit (Damm): one wrong digit, or two neighbours in the wrong order, never make another
- * reference. */
+/* reference.h - the number that a customer gives with a bank transfer, so that the deposit is
+ * matched to its payment (G4): nine digits, shown in groups of three. The first is not 0, which a
+ * spreadsheet would drop. The last is a check digit (Damm), so one wrong digit or two swapped
+ * neighbours never give another valid reference. */
 #pragma once
 
 #include "base/str.h"
@@ -14,12 +14,12 @@ struct reference {
 };
 
 struct reference reference_make(uint64_t number); /* below REFERENCE_COUNT */
-bool reference_is(struct str s);                  /* its form and its check digit */
+bool reference_is(struct str s);                  /* checks form and check digit */
 
-/* Those that stand in a bank's text, each once. Digits may be full-width, and in groups with a
- * blank, a dash or a dot between them; a longer row of digits is no reference. */
+/* Finds the references in a bank's text, each once. Digits may be full-width, and in groups
+ * separated by a blank, a dash or a dot. A longer run of digits is no reference. */
 size_t reference_find(struct str text, struct reference ret_found[REFERENCES_FOUND]);
 
-/* Those that may have been meant, where none stands there: one digit is wrong, missing or too many,
- * or two neighbours are swapped. */
+/* Finds the references that the text may mean if it has none: with one digit wrong, missing or
+ * extra, or two neighbours swapped. */
 size_t reference_near(struct str text, struct reference ret_near[REFERENCES_NEAR]);

@@ -1,3 +1,5 @@
+/* reminder.c - rules as text, and the instants they stand for. Days are kept in ascending order, so
+ * the instants are, too. */
 #include "domain/reminder.h"
 
 #include "domain/day.h"

@@ -1,3 +1,19 @@
+/* retry.c - the table of all pauses between two attempts at the same thing, except for these:
+ *
+ *   - provider events: ICHIDO_WEBHOOK_RETRIES and ICHIDO_WEBHOOK_RETRY_MS, doubled up to a day
+ *     (retry_of_events());
+ *   - a message of the QStash API: Upstash-Retry-Delay is the publisher's expression. Without one,
+ *     the n-th retry comes e^(2.5 n) s later, up to a day (12 s, 2.5 min, 30 min, 6 h, a day). The
+ *     receiver's headers (Retry-After, X-RateLimit-Reset ...) take precedence: expression.h;
+ *   - a Retry-After from receivers of notifications and deliveries: retry_no_sooner_ms(), at most
+ *     an hour;
+ *   - pauses of at most a minute that are kept in memory alone, in base/limits.h: connecting to
+ *     PostgreSQL (LIMIT_DB_RETRY_*), a failing database (LIMIT_TROUBLE_*), rows that other nodes
+ *     lock (LIMIT_CONTENDED_*), JWKS keys (LIMIT_JWKS_*), FCM tokens (LIMIT_FCM_PAUSE_*), OTLP and
+ *     Sentry (LIMIT_OTLP_PAUSE_*, LIMIT_SENTRY_PAUSE_MS).
+ *
+ * Work that recurs without having failed, like the hourly clean-up, is no retry.
+ * tests/unit/domain/test_retry.c has the total of each line. */
 #include "domain/retry.h"
 
 #include "base/limits.h"
@@ -8,28 +24,13 @@
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
 
-/* Every pause between two tries of the same thing, but for:
- *   - events of providers: ICHIDO_WEBHOOK_RETRIES and ICHIDO_WEBHOOK_RETRY_MS, doubled up to a day:
- *     retry_of_events();
- *   - a message of the QStash API: Upstash-Retry-Delay is an expression of its publisher; without
- *     one the n-th retry comes e^(2.5 n) s later, up to a day (12 s, 2.5 min, 30 min, 6 h, a day);
- *     what its receiver says (Retry-After, X-RateLimit-Reset ...) wins over both: expression.h;
- *   - Retry-After of who takes notifications or deliveries: retry_no_sooner_ms(), an hour at most;
- *   - what lasts a minute at most and is kept in memory alone, in base/limits.h: connecting to
- *     PostgreSQL (LIMIT_DB_RETRY_*), a database that fails (LIMIT_TROUBLE_*), rows that other nodes
- *     hold (LIMIT_CONTENDED_*), keys of JWKS (LIMIT_JWKS_*), tokens of FCM (LIMIT_FCM_PAUSE_*),
- *     OTLP and Sentry (LIMIT_OTLP_PAUSE_*, LIMIT_SENTRY_PAUSE_MS).
- * What comes back at its time and did not fail (the next hour's clean-up) is no retry.
- *
- * tests/unit/domain/test_retry.c writes out what each line comes to. */
-
 static const int64_t send_gaps[] = { 5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE,
                                      HOUR,       2 * HOUR,    4 * HOUR,   6 * HOUR,    10 * HOUR };
 
 static const int64_t delivery_gaps[] = { 5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR,
                                          10 * HOUR,  14 * HOUR,  20 * HOUR,   DAY };
 
-/* Stripe's own: ten hours again and again up to three days. */
+/* Stripe's schedule: ten hours repeatedly, up to three days. */
 static const int64_t sandbox_gaps[] = { 5 * MINUTE, 30 * MINUTE, 2 * HOUR,  5 * HOUR,  10 * HOUR,
                                         10 * HOUR,  10 * HOUR,   10 * HOUR, 10 * HOUR, 10 * HOUR };
 
@@ -43,45 +44,46 @@ static const int64_t sandbox_gaps[] = { 5 * MINUTE, 30 * MINUTE, 2 * HOUR,  5 * 
 const struct retry_policy retry_table[RETRY_POLICIES] = {
     /* --- payments. GROW: retries, factor, first gap, longest gap --- */
 
-    /* Job op: what goes wrong on our side. Given up, its payment and key would stay locked. */
+    /* Job op: failures on our side. It never gives up, since payment and key would stay locked. */
     [RETRY_OPERATION]         = GROW(RETRY_ENDLESS, 2, SECOND, HOUR),
-    /* ... its outcome is unknown (P7): the gateway is asked. */
+    /* Job op with an unknown outcome (P7): the gateway is queried. */
     [RETRY_OPERATION_QUERY]   = GROW(RETRY_ENDLESS, 2, 2 * SECOND, 10 * MINUTE),
     /* A refund that has to succeed (D2), refunds and cancels of a cancelled campaign: 1, 8, 64
      * and 512 minutes, 9 h 45 min in all. Then an operator decides. */
     [RETRY_MONEY_BACK]        = GROW(4, 8, MINUTE, 0),
-    /* Job payment.abandon: another operation is under way on it. */
+    /* Job payment.abandon: another operation is under way on the payment. */
     [RETRY_ABANDON]           = GROW(RETRY_ENDLESS, 2, 30 * SECOND, HOUR),
     /* Job payment.lapse: the warning before an authorization lapses; 44 h. */
     [RETRY_LAPSE_WARNING]     = GROW(50, 2, 30 * SECOND, HOUR),
-    /* Job payment.lapsed: is it over at the gateway? A quarter of the time since it should be. */
+    /* Job payment.lapsed: has the authorization ended at the gateway? A quarter of the time since
+     * it should have. */
     [RETRY_LAPSED]            = AGED(4, LIMIT_LAPSE_LATE_MS, DAY),
-    /* Job paypay.poll: has the customer paid? A quarter of the time since the code was made. */
+    /* Job paypay.poll: has the customer paid? A quarter of the time since the code was created. */
     [RETRY_POLL]              = AGED(4, LIMIT_POLL_FIRST_MS, MINUTE),
-    /* ... both: what goes wrong on our side. */
+    /* Jobs payment.lapsed and paypay.poll: failures on our side. */
     [RETRY_POLL_JOB]          = GROW(RETRY_ENDLESS, 2, LIMIT_POLL_FIRST_MS, MINUTE),
     /* Job booking.confirm; 9 h. */
     [RETRY_BOOKING_CONFIRM]   = GROW(20, 2, SECOND, HOUR),
     /* Job booking.cancelled: waits for an operation on its payment, whose outcome may be unknown
      * for hours; 28.5 h. */
     [RETRY_BOOKING_CANCELLED] = GROW(350, 2, SECOND, 5 * MINUTE),
-    /* Job campaign.cancel, the same for all of its payments; 14 days. */
+    /* Job campaign.cancel, which waits for operations on all its payments; 14 days. */
     [RETRY_CAMPAIGN_CANCEL]   = GROW(350, 2, SECOND, HOUR),
-    /* ... between two walks over its payments while some are left. */
+    /* Job campaign.cancel between two walks over its payments, while some remain. */
     [RETRY_CAMPAIGN_WALK]     = GROW(RETRY_ENDLESS, 2, SECOND, HOUR),
 
-    /* --- what providers report, and what they are asked --- */
+    /* --- providers' events, and queries to providers --- */
 
-    /* Job charge.fee: a gateway may be gone for hours, and being put off counts too; 3.7 days. */
+    /* Job charge.fee: a gateway may be away for hours, and postponed runs count, too; 3.7 days. */
     [RETRY_CHARGE_FEE]        = GROW(100, 2, SECOND, HOUR),
     /* Job charge.refunds; 17 min. */
     [RETRY_CHARGE_REFUNDS]    = GROW(10, 2, SECOND, HOUR),
-    /* Job stripe.heal: events whose webhook did not come. */
+    /* Job stripe.heal: fetches events whose webhook did not arrive. */
     [RETRY_HEAL]              = GROW(RETRY_ENDLESS, 2, SECOND, 5 * MINUTE),
     /* Job reconcile.daily, and a day's comparison while the gateway does not answer. */
     [RETRY_RECONCILE_DAILY]   = GROW(RETRY_ENDLESS, 2, SECOND, 10 * MINUTE),
     [RETRY_RECONCILE_GATEWAY] = GROW(RETRY_ENDLESS, 4, 5 * SECOND, 10 * MINUTE),
-    /* One call of a gateway, within its budget of 28 s (P6); half of each pause is chance. */
+    /* One call of a gateway, within its budget of 28 s (P6); half of each pause is random. */
     [RETRY_GATEWAY]           = GROW(2, 2, 300, 0),
     /* A gateway that does not answer: until the next probe (G5). */
     [RETRY_BREAKER]           = GROW(RETRY_ENDLESS, 2, 2 * SECOND, MINUTE),
@@ -90,33 +92,33 @@ const struct retry_policy retry_table[RETRY_POLICIES] = {
 
     /* Job notify: a change becomes messages; 9 h. */
     [RETRY_NOTIFY]            = GROW(20, 2, SECOND, HOUR),
-    /* One mail, push or channel webhook that surely was not taken; about a day. */
+    /* One mail, push or channel webhook that was certainly not accepted; about a day. */
     [RETRY_SEND]              = GAPS(send_gaps),
-    /* ... what goes wrong on our side. */
+    /* The same send: failures on our side. */
     [RETRY_SEND_JOB]          = GROW(RETRY_ENDLESS, 4, 5 * SECOND, HOUR),
-    /* ... no node has its channel: as long as it has waited already. */
+    /* The same send while no node has its channel: as long as it has waited already. */
     [RETRY_SEND_CHANNEL]      = AGED(1, MINUTE, HOUR),
-    /* Job alert, our side's failures too; some seven hours. */
+    /* Job alert, including failures on our side; about seven hours. */
     [RETRY_ALERT]             = GROW(12, 3, 10 * SECOND, HOUR),
-    /* A domain event, to one subscriber; three days and a bit. */
+    /* A domain event to one subscriber; a little over three days. */
     [RETRY_DELIVERY]          = GAPS(delivery_gaps),
-    /* ... what goes wrong on our side. Crashes count too, so there is room for some; 25 h. */
+    /* The same delivery: failures on our side, including crashes; 25 h. */
     [RETRY_DELIVERY_JOB]      = GROW(30, 4, 5 * SECOND, HOUR),
 
     /* --- the QStash API --- */
 
     /* Jobs qstash.sweep, qstash.schedule and qstash.window; 16.5 h. */
     [RETRY_QSTASH]            = GROW(1000, 2, SECOND, MINUTE),
-    /* A destination that does not answer: until one call is let through; a quarter more or less. */
+    /* A destination that does not answer: until one probe is sent; plus or minus a quarter. */
     [RETRY_QSTASH_HOST]       = GROW(RETRY_ENDLESS, 2, SECOND, MINUTE),
 
     /* --- all other jobs --- */
 
-    /* What others wait for and cannot be given up: qstash.deliver (but for what its receiver says),
+    /* Jobs that must not be given up: qstash.deliver (except for its receiver's failures),
      * audit.seal, reconcile.day, payment.unknown, webhook.publish, webhook.watch and
      * webhook.mirror. */
     [RETRY_NEEDED]            = GROW(RETRY_ENDLESS, 2, SECOND, MINUTE),
-    /* Planned long before, or a long walk: refund.again, campaign.draw, collection.plan,
+    /* Jobs planned long before, or with many rows: refund.again, campaign.draw, collection.plan,
      * collection.remind; 39 h. */
     [RETRY_PLANNED]           = GROW(50, 2, SECOND, HOUR),
     /* keys.expire, events.forget, contact.forget, qstash.forget, dlq.causes, notify without a
@@ -124,7 +126,7 @@ const struct retry_policy retry_table[RETRY_POLICIES] = {
     [RETRY_HOUSEKEEPING]      = GROW(RETRY_ENDLESS, 2, SECOND, HOUR),
     /* Job dlq.redrive. */
     [RETRY_REDRIVE]           = GROW(RETRY_ENDLESS, 1, SECOND / 2, SECOND / 2),
-    /* A kind of job that this program does not know (yet); 4 h. */
+    /* A kind of job that this version of the program does not know; 4 h. */
     [RETRY_UNKNOWN_KIND]      = GROW(10, 2, 30 * SECOND, HOUR),
 
     /* --- the sandbox --- */
@@ -132,12 +134,12 @@ const struct retry_policy retry_table[RETRY_POLICIES] = {
     [RETRY_SANDBOX_WORK]      = GROW(5, 4, 100, 0), /* half a minute */
     [RETRY_SANDBOX_FORGET]    = GROW(RETRY_ENDLESS, 4, 100, 0),
     [RETRY_SANDBOX_RELAY]     = GROW(10, 2, SECOND, MINUTE), /* 5 min */
-    /* A notification as PayPay sends it: what goes wrong on our side; 2.8 h. What is not taken is
+    /* A notification as PayPay sends it: failures on our side; 2.8 h. One that is not accepted is
      * sent again after LIMIT_SANDBOX_PP_NOTICE_GAP_MS. */
     [RETRY_SANDBOX_NOTICE]    = GROW(1000, 2, 100, 10 * SECOND),
     /* A webhook as Stripe sends it (003); 2 days 19.5 h. */
     [RETRY_SANDBOX_WEBHOOK]   = GAPS(sandbox_gaps),
-    /* ... what goes wrong on our side; 16.5 h. */
+    /* The same webhook: failures on our side; 16.5 h. */
     [RETRY_SANDBOX_WEBHOOK_JOB] = GROW(1000, 2, SECOND, MINUTE),
 };
 /* clang-format on */

@@ -1,5 +1,5 @@
-/* retry.h - when something that failed is tried again: every pause of the server, in one table
- * (retry.c). Pure arithmetic: no clock, no chance. */
+/* retry.h - when something that failed is tried again: every pause of the server is in one table
+ * (retry.c). Pure arithmetic, without clock and randomness. */
 #pragma once
 
 #include "base/str.h"
@@ -7,17 +7,17 @@
 #include <stdint.h>
 
 struct retry_policy {
-    int retries;            /* after the first run; RETRY_ENDLESS: as long as it takes */
+    int retries;            /* after the first run; RETRY_ENDLESS: no limit */
     int64_t first_ms;       /* before the first retry */
     int64_t max_ms;         /* no gap is longer; 0: no limit */
-    int factor;             /* each gap is so many times the one before; below 1 counts as 1 */
-    const int64_t *gaps_ms; /* instead of these three: the `retries` gaps, one by one */
-    int part; /* instead of factor, retry_aged_ms(): each gap is 1 / part of the age */
+    int factor;             /* each gap is the one before times factor; below 1 counts as 1 */
+    const int64_t *gaps_ms; /* not NULL: the `retries` gaps, in place of the three above */
+    int part;               /* for retry_aged_ms(): each gap is 1 / part of the age */
 };
 
 enum { RETRY_ENDLESS = INT32_MAX - 1 };
 
-/* What each of them is for, and how long it lasts in all, stands in the table. */
+/* The table in retry.c says what each policy is for and how long it lasts in all. */
 enum retry {
     RETRY_OPERATION,
     RETRY_OPERATION_QUERY,
@@ -63,21 +63,23 @@ enum retry {
 
 extern const struct retry_policy retry_table[RETRY_POLICIES];
 
-/* The policy of jobs that apply events; the operator sets both (Q2). */
+/* The policy of jobs that apply events; two settings give its values (Q2). */
 struct retry_policy retry_of_events(int retries, int64_t first_ms);
 
 /* The gap after run number `attempt` (1: the first run) failed; -1: the budget is spent. */
 int64_t retry_delay_ms(const struct retry_policy *p, int64_t attempt);
-/* Of what is looked at the more rarely the older it is: 1 / part of its age, first_ms to max_ms. */
+/* The gap before the next check of something that gets older: 1 / part of its age, but at least
+ * first_ms and at most max_ms. */
 int64_t retry_aged_ms(const struct retry_policy *p, int64_t age_ms);
 
-/* False: this attempt is beyond the budget and must not be run at all. That is how a message that
- * kills its server meets its end: the attempt was counted before each run. */
+/* False: this attempt is beyond the budget and must not run. Attempts are counted before they run,
+ * so a message that crashes the server is stopped by this, too. */
 bool retry_may_run(const struct retry_policy *p, int64_t attempt);
 
-/* A Retry-After header: milliseconds from now; -1: absent or junk. wall_ms: the calendar's time,
- * for dates. */
+/* Parses a Retry-After header into milliseconds from now. wall_ms: the wall clock, for dates. -1:
+ * absent or invalid. */
 int64_t retry_after_ms(struct str value, int64_t wall_ms);
-/* The gap (-1: the budget is spent), or what the other side asked for where that is longer (-1: it
- * did not), up to LIMIT_RETRY_AFTER_MS: it may put a try off, and never hurries it. */
+/* The longer of delay_ms and asked_ms, so that the other side may delay a retry and never hasten
+ * it. delay_ms -1: the budget is spent, and the result is -1. asked_ms counts up to
+ * LIMIT_RETRY_AFTER_MS; -1: nothing was asked. */
 int64_t retry_no_sooner_ms(int64_t delay_ms, int64_t asked_ms);

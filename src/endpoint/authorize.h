@@ -10,7 +10,7 @@
 #include "http/http.h"
 
 enum role {
-    ROLE_OPERATOR,  /* an operator; a viewer for GET and HEAD (A3). 0, since it is the strictest */
+    ROLE_OPERATOR,  /* operators; viewers for GET and HEAD (A3). 0, as it is the strictest */
     ROLE_SERVICE,   /* service and admin tokens */
     ROLE_ANY_TOKEN, /* every caller with a token; the handler decides by owner */
 };
@@ -24,18 +24,18 @@ struct authorized_route {
     size_t body_max; /* 0: LIMIT_BODY */
 };
 
-/* What a request of one such route needs; lives as long as the server. */
+/* The context of one authorized route; it lives as long as the server. */
 struct authorized {
     const struct authorized_route *route;
     struct auth *auth;
     void *ctx; /* the handler's */
 };
 
-/* The handler of every authorized route; ctx is its struct authorized. Whoever has no token, or
- * not this role, gets 401, 403 or what else auth_check() says. */
+/* The handler of every authorized route; ctx is its struct authorized. A caller without a token or
+ * without the role gets 401, 403 or whatever error auth_check() reports. */
 void authorized_handle(struct request *r, void *authorized);
 
-/* The handler behind a route, whether or not it was reached; NULL: the route is open. */
+/* The handler behind a route, whether or not the request reached it. NULL: the route is open. */
 authorized_handler authorized_handler_of(const struct route *route);
 
 /* Pure. */

@@ -1,10 +1,12 @@
+/* fields.c - each reader adds its problem to the list and goes on, so that one 400 names every bad
+ * field. Texts read here borrow from the tree; what outlives it is copied with fields_keep(). */
 #include "endpoint/fields.h"
 
 #include "endpoint/media_type.h"
 
 #include <string.h>
 
-#define VERSION_MAX INT64_C(9007199254740991) /* what every JSON reader holds exactly */
+#define VERSION_MAX INT64_C(9007199254740991) /* 2^53 - 1: exact in every JSON reader */
 
 enum { STATUS_MAX = 16, CURRENCY_MAX = 3 };
 
@@ -26,11 +28,12 @@ bool fields_refused(struct request *r, struct json_problems *p)
 
 bool fields_failed(struct request *r, struct json_problems *p, enum err e)
 {
-    if (!e)
-        return fields_refused(r, p);
-    json_problems_release(p);
-    reply_problem(r, e, NULL);
-    return true;
+    if (e) {
+        json_problems_release(p);
+        reply_problem(r, e, NULL);
+        return true;
+    }
+    return fields_refused(r, p);
 }
 
 void fields_refuse(struct request *r, const char *field, const char *en, const char *ja)
@@ -90,17 +93,19 @@ bool fields_path_id(struct request *r, struct uuid *ret_id)
     return false;
 }
 
+bool fields_knows(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 void fields_only(const cJSON *object, const char *const *names, size_t n, struct json_problems *p)
 {
-    for (const cJSON *item = object->child; item; item = item->next) {
-        bool known = false;
-
-        for (size_t i = 0; i < n; i++)
-            known |= strcmp(item->string, names[i]) == 0;
-        if (!known)
-            json_problem_in(p, item->string, "is not a field of this request",
-                            "このリクエストにない項目です");
-    }
+    for (const cJSON *item = object->child; item; item = item->next)
+        if (!fields_knows(names, n, item->string))
+            json_problem_in(p, item->string, FIELDS_UNKNOWN_WORDS);
 }
 
 bool fields_uuid(const cJSON *object, const char *field, bool required, struct uuid *ret_id,

@@ -6,7 +6,7 @@ static bool is_utf8_charset(struct str parameter)
     struct str value = str_trim(parameter);
 
     if (!str_eq_nocase(name, S("charset")))
-        return true; /* JSON has no parameters that mean anything */
+        return true; /* JSON defines no parameters, so others are ignored */
     if (value.n >= 2 && value.p[0] == '"' && value.p[value.n - 1] == '"')
         value = (struct str){ value.p + 1, value.n - 2 };
     return str_eq_nocase(value, S("utf-8"));

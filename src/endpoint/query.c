@@ -1,10 +1,15 @@
+/* query.c - reads a request's query parameter by parameter against a table of them. A parameter
+ * that is unknown, repeated or malformed is a problem; all problems are answered in one 400
+ * (P5). */
 #include "endpoint/query.h"
 
 #include "auth/base64url.h"
+#include "base/time/parse.h"
 #include "endpoint/fields.h"
 #include "http/message/target.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum { NAME_SHOWN = 64, PARAMETERS_MAX = 32, CURSOR_TEXT = 22 };
 
@@ -13,7 +18,7 @@ struct query {
     const struct query_parameter *parameters;
     size_t n;
     void *ctx;
-    uint32_t seen; /* a bit for each that was given */
+    uint32_t seen; /* one bit for each parameter that was given */
     struct json_problems problems;
 };
 
@@ -38,7 +43,7 @@ static const struct query_parameter *parameter_of(const struct query *q, struct 
     return NULL;
 }
 
-/* "name=value", still encoded. */
+/* pair: "name=value", still percent-encoded. */
 static enum err read_pair(struct query *q, struct str pair)
 {
     struct request *r = q->request;
@@ -76,6 +81,35 @@ bool query_read(struct request *r, const struct query_parameter *parameters, siz
             e = read_pair(&q, pair);
     }
     return !fields_failed(r, &q.problems, e);
+}
+
+/* --- values --- */
+
+static size_t query_count_chars(struct str utf8)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < utf8.n; i++)
+        n += ((unsigned char)utf8.p[i] & 0xc0) != 0x80;
+    return n;
+}
+
+bool query_text(struct str value, size_t max_chars, struct str *ret_text)
+{
+    *ret_text = value;
+    return value.n && str_is_utf8(value) && query_count_chars(value) <= max_chars &&
+           !memchr(value.p, '\0', value.n);
+}
+
+bool query_time(struct str value, int64_t *ret_ms)
+{
+    return time_parse(value, ret_ms) && *ret_ms > 0;
+}
+
+void query_check_times(int64_t from_ms, int64_t to_ms, struct json_problems *p)
+{
+    if (from_ms && to_ms && from_ms >= to_ms)
+        json_problem_in(p, "to", "must be later than from", "from より後にしてください");
 }
 
 /* --- pages --- */

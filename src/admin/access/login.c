@@ -1,11 +1,16 @@
-/* login.c - the way of a login:
+/* login.c - the steps of a login:
  *
- *   from our own page? --> may he try yet? --> the token       ------------------> one commit:
- *                                          \-> his row --> scrypt, on its thread -/  session, audit
+ *   same site? --> throttled? --> the admin token      --------------------------> one commit:
+ *                             \-> the person's row --> scrypt, on its own thread -/  session, audit
  *
- * A try counts as a failure from its beginning; what goes wrong on our side is taken back. The
- * commit takes him only if his password is still the one that was compared and nobody disabled him
- * meanwhile. */
+ *   (1) An attempt counts as failed from its beginning. A success clears the count, and a failure
+ *       on our side is taken back.
+ *   (2) The commit stores a session only if the password is still the one that was compared and the
+ *       person has not been disabled meanwhile.
+ *   (3) Secrets are wiped before the answer is sent.
+ *
+ * A crash before the commit leaves nothing. After it the session exists, and its unsent cookie is
+ * of no use to anybody. */
 #include "admin/access/login.h"
 
 #include "auth/operators.h"
@@ -23,7 +28,7 @@ enum { SESSION_JSON = 2048, COOKIE_TEXT = 256, DETAIL = 128, SECOND_MS = 1000 };
 
 #define ADMIN_NAME S("admin token")
 
-struct access_login_attempt { /* one request, in its own arena */
+struct login_attempt { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     const struct api_login *api;
@@ -36,13 +41,13 @@ struct access_login_attempt { /* one request, in its own arena */
     struct person person;
     char token[SESSION_TOKEN + 1];
     struct session session;
-    struct session_before before; /* of the cookie that he came with */
+    struct session_before before; /* the session of the request's cookie */
 };
 
 /* --- answers --- */
 
-static void set_cookie(struct request *r, const struct api_login *api, const char *token,
-                       int64_t life_ms)
+static void session_set_cookie(struct request *r, const struct api_login *api, const char *token,
+                               int64_t life_ms)
 {
     bool https = api->is_https(api->https_ctx, r);
     char text[COOKIE_TEXT];
@@ -55,7 +60,7 @@ static void set_cookie(struct request *r, const struct api_login *api, const cha
     OPENSSL_cleanse(text, sizeof(text));
 }
 
-static void add_user(struct buf *b, const struct session *s)
+static void session_out_user(struct buf *b, const struct session *s)
 {
     out_name(b, "user");
     buf_char(b, '{');
@@ -68,13 +73,13 @@ static void add_user(struct buf *b, const struct session *s)
     buf_char(b, '}');
 }
 
-static void show_session(struct request *r, const struct api_login *api, const struct session *s)
+static void session_answer(struct request *r, const struct api_login *api, const struct session *s)
 {
     struct buf b;
 
     buf_init(&b, SESSION_JSON);
     buf_char(&b, '{');
-    add_user(&b, s);
+    session_out_user(&b, s);
     out_text(&b, "csrf", str_of(s->csrf));
     out_time(&b, "expiresAt", s->expires_ms);
     out_text(&b, "mode", str_of(api->mode));
@@ -91,41 +96,41 @@ static void show_session(struct request *r, const struct api_login *api, const s
     buf_release(&b);
 }
 
-static void access_login_wipe(struct access_login_attempt *a)
+static void login_wipe(struct login_attempt *a)
 {
     OPENSSL_cleanse((void *)a->secret.p, a->secret.n); /* our own copy */
     OPENSSL_cleanse(a->token, sizeof(a->token));
 }
 
-/* A 401 says by rule what would be taken; the page does not look at it. */
-static void no_session(struct request *r, enum err e)
+/* A 401 must name an accepted scheme; the page ignores the header. */
+static void session_reject(struct request *r, enum err e)
 {
     if (e == ERR_UNAUTHORIZED)
         reply_header(r, S("WWW-Authenticate"), S("Bearer"));
     reply_problem(r, e, NULL);
 }
 
-static void access_login_refuse(struct access_login_attempt *a, enum login_failure why)
+static void login_reject(struct login_attempt *a, enum login_failure why)
 {
-    /* Only the name of somebody who is there: any other may be a password in the wrong field. */
+    /* Only a known name is recorded: an unknown one may be a password in the wrong field. */
     login_failures_add(a->api->failures, a->request, why,
                        a->known ? a->person.name : (struct str){ 0 });
-    access_login_wipe(a);
+    login_wipe(a);
     reply_header(a->request, S("WWW-Authenticate"), S("Bearer"));
     reply_problem(a->request, ERR_CREDENTIALS, NULL);
 }
 
-static void access_login_fail(struct access_login_attempt *a, enum err e)
+static void login_fail(struct login_attempt *a, enum err e)
 {
     throttle_undo(a->api->throttle, &a->counted);
-    access_login_wipe(a);
+    login_wipe(a);
     reply_problem(a->request, e, NULL);
 }
 
-/* --- he is who he says --- */
+/* --- the session is stored --- */
 
-static enum err access_login_audit(struct tx *tx, const char *what, const struct session *s,
-                                   const char *how, struct str address, int64_t now_ms)
+static enum err login_audit(struct tx *tx, const char *what, const struct session *s,
+                            const char *how, struct str address, int64_t now_ms)
 {
     char detail[DETAIL];
 
@@ -134,8 +139,8 @@ static enum err access_login_audit(struct tx *tx, const char *what, const struct
                  V_TEXT(str_of(detail)), V_BLOB(uuid_bytes(&s->user)));
 }
 
-/* Its cookie is overwritten by this login's. */
-static enum err end_before(struct tx *tx, const struct access_login_attempt *a)
+/* Ends the session of the cookie that this login overwrites. */
+static enum err login_end_previous_session(struct tx *tx, const struct login_attempt *a)
 {
     int64_t now_ms = a->session.created_ms;
     char name[LIMIT_OPERATOR_NAME + 1];
@@ -144,123 +149,128 @@ static enum err end_before(struct tx *tx, const struct access_login_attempt *a)
 
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
-    snprintf(name, sizeof(name), STR_FMT, STR_ARG(old.name)); /* the row goes with its statement */
+    snprintf(name, sizeof(name), STR_FMT,
+             STR_ARG(old.name)); /* the statement's row does not last */
     old.name = str_of(name);
-    return access_login_audit(tx, "LOGOUT", &old, "by another login", request_client_ip(a->request),
-                              now_ms);
+    return login_audit(tx, "LOGOUT", &old, "by another login", request_client_ip(a->request),
+                       now_ms);
 }
 
-static enum err access_login_begin(struct tx *tx, struct unit *u)
+static enum err login_store_session(struct tx *tx, struct unit *u)
 {
-    struct access_login_attempt *a = CONTAINER_OF(u, struct access_login_attempt, unit);
+    struct login_attempt *a = CONTAINER_OF(u, struct login_attempt, unit);
     const struct session *s = &a->session;
     enum err e = OK;
 
     if (a->name.n)
         e = TX_DO(tx, STMT_operator_came, 1, V_INT(s->created_ms), V_BLOB(uuid_bytes(&s->user)),
                   V_TEXT(a->person.password));
-    if (!e)
-        e = end_before(tx, a);
-    if (!e)
-        e = session_add(tx, s);
+    if (e)
+        return e;
+    e = login_end_previous_session(tx, a);
+    if (e)
+        return e;
+    e = session_add(tx, s);
     return e ? e
-             : access_login_audit(tx, "LOGIN", s, a->name.n ? "by password" : "by token",
-                                  request_client_ip(a->request), s->created_ms);
+             : login_audit(tx, "LOGIN", s, a->name.n ? "by password" : "by token",
+                           request_client_ip(a->request), s->created_ms);
 }
 
-static void has_begun(struct unit *u)
+static void login_session_stored(struct unit *u)
 {
-    struct access_login_attempt *a = CONTAINER_OF(u, struct access_login_attempt, unit);
+    struct login_attempt *a = CONTAINER_OF(u, struct login_attempt, unit);
     struct request *r = a->request;
 
     if (u->err == ERR_STALE) {
-        access_login_refuse(a, LOGIN_WRONG_PASSWORD);
+        login_reject(a, LOGIN_WRONG_PASSWORD);
         return;
     }
     if (u->err) {
-        access_login_fail(a, u->err);
+        login_fail(a, u->err);
         return;
     }
     throttle_won(a->api->throttle, &a->counted);
-    set_cookie(r, a->api, a->token, LIMIT_SESSION_MS);
-    access_login_wipe(a);
-    show_session(r, a->api, &a->session);
+    session_set_cookie(r, a->api, a->token, LIMIT_SESSION_MS);
+    login_wipe(a);
+    session_answer(r, a->api, &a->session);
 }
 
-static void let_in(struct access_login_attempt *a)
+static void login_post_session(struct login_attempt *a)
 {
-    static const struct unit_kind kind = { "login.begin", UNIT_FRONT, access_login_begin, NULL };
+    static const struct unit_kind kind = { "login.begin", UNIT_FRONT, login_store_session, NULL };
     struct uuid user = a->name.n ? a->person.id : (struct uuid){ 0 };
 
     if (!session_new(auth_sessions(a->api->auth), user, a->token, &a->session) ||
         !session_before(auth_sessions(a->api->auth), a->request, &a->before)) {
-        access_login_fail(a, ERR_NO_MEMORY);
+        login_fail(a, ERR_NO_MEMORY);
         return;
     }
     a->session.name = a->name.n ? a->person.name : ADMIN_NAME;
     a->session.viewer = a->name.n && a->person.viewer;
-    request_client_ip(a->request); /* here: the unit runs on another thread */
-    a->unit = (struct unit){ .kind = &kind, .executor = a->request->executor, .done = has_begun };
+    request_client_ip(a->request); /* computed here, as the unit runs on another thread */
+    a->unit = (struct unit){ .kind = &kind,
+                             .executor = a->request->executor,
+                             .done = login_session_stored };
     store_post(a->api->store, &a->unit);
 }
 
 /* --- by name and password --- */
 
-static void access_login_compared(struct task *t)
+static void login_password_compared(struct task *t)
 {
-    struct access_login_attempt *a = CONTAINER_OF(t, struct access_login_attempt, job.back);
+    struct login_attempt *a = CONTAINER_OF(t, struct login_attempt, job.back);
 
     if (!a->known)
-        access_login_refuse(a, LOGIN_UNKNOWN_NAME);
+        login_reject(a, LOGIN_UNKNOWN_NAME);
     else if (!a->job.ok)
-        access_login_refuse(a, LOGIN_WRONG_PASSWORD);
+        login_reject(a, LOGIN_WRONG_PASSWORD);
     else if (a->person.disabled_ms)
-        access_login_refuse(a, LOGIN_DISABLED);
+        login_reject(a, LOGIN_DISABLED);
     else
-        let_in(a);
+        login_post_session(a);
 }
 
-static enum err access_login_look(struct tx *tx, struct unit *u)
+static enum err login_find_person(struct tx *tx, struct unit *u)
 {
-    struct access_login_attempt *a = CONTAINER_OF(u, struct access_login_attempt, unit);
+    struct login_attempt *a = CONTAINER_OF(u, struct login_attempt, unit);
     enum err e = operator_find(tx, u->arena, a->name, &a->person);
 
     a->known = !e;
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-/* A name that nobody has takes as long as one that somebody has. */
-static void access_login_looked(struct unit *u)
+/* An unknown name is hashed against a fixed text, so that it takes as long as a known one. */
+static void login_person_found(struct unit *u)
 {
-    struct access_login_attempt *a = CONTAINER_OF(u, struct access_login_attempt, unit);
+    struct login_attempt *a = CONTAINER_OF(u, struct login_attempt, unit);
     struct str text = a->known ? a->person.password : PASSWORD_OF_NOBODY;
 
     if (u->err) {
-        access_login_fail(a, u->err);
+        login_fail(a, u->err);
         return;
     }
-    a->job = (struct hash_job){ .back.run = access_login_compared,
+    a->job = (struct hash_job){ .back.run = login_password_compared,
                                 .executor = a->request->executor,
                                 .password = a->secret };
     snprintf(a->job.text, sizeof(a->job.text), STR_FMT, STR_ARG(text));
     if (!hasher_check(a->api->hasher, &a->job))
-        access_login_fail(a, ERR_OVERLOADED);
+        login_fail(a, ERR_OVERLOADED);
 }
 
-static void ask_who(struct access_login_attempt *a)
+static void login_post_find(struct login_attempt *a)
 {
-    static const struct unit_kind kind = { "login.look", UNIT_READ, access_login_look, NULL };
+    static const struct unit_kind kind = { "login.look", UNIT_READ, login_find_person, NULL };
 
     a->unit = (struct unit){ .kind = &kind,
                              .executor = a->request->executor,
-                             .done = access_login_looked,
+                             .done = login_person_found,
                              .arena = &a->request->arena };
     store_post(a->api->store, &a->unit);
 }
 
-/* --- what was given --- */
+/* --- the request --- */
 
-static void access_login_lower(struct str name)
+static void login_lower_name(struct str name)
 {
     char *p = (char *)name.p; /* our own copy */
 
@@ -269,20 +279,20 @@ static void access_login_lower(struct str name)
             p[i] = (char)(p[i] + 'a' - 'A');
 }
 
-static bool is_given(const cJSON *body, const char *name)
+static bool login_has_field(const cJSON *body, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, name);
 
     return item && !cJSON_IsNull(item);
 }
 
-static void read_fields(struct access_login_attempt *a, const cJSON *body, struct json_problems *p,
-                        bool *no_memory)
+static void login_read_fields(struct login_attempt *a, const cJSON *body, struct json_problems *p,
+                              bool *no_memory)
 {
-    bool by_token = is_given(body, "token");
+    bool by_token = login_has_field(body, "token");
     struct str name = { 0 }, secret = { 0 };
 
-    if (by_token && (is_given(body, "user") || is_given(body, "password")))
+    if (by_token && (login_has_field(body, "user") || login_has_field(body, "password")))
         json_problem_in(p, "token", "must stand alone, without user and password",
                         "user や password と同時には指定できません");
     if (by_token) {
@@ -296,10 +306,10 @@ static void read_fields(struct access_login_attempt *a, const cJSON *body, struc
     if (name.n)
         a->name = fields_keep(a->request, name, no_memory);
     a->secret = fields_keep(a->request, secret, no_memory);
-    access_login_lower(a->name);
+    login_lower_name(a->name);
 }
 
-static void forget_secret(cJSON *body, const char *name)
+static void login_wipe_field(cJSON *body, const char *name)
 {
     cJSON *item = cJSON_GetObjectItemCaseSensitive(body, name);
 
@@ -307,7 +317,7 @@ static void forget_secret(cJSON *body, const char *name)
         OPENSSL_cleanse(item->valuestring, strlen(item->valuestring));
 }
 
-ANSWERS static bool read_attempt(struct access_login_attempt *a)
+ANSWERS static bool login_read_body(struct login_attempt *a)
 {
     static const char *const names[] = { "token", "user", "password" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -317,12 +327,12 @@ ANSWERS static bool read_attempt(struct access_login_attempt *a)
     if (!fields_body(a->request, &body))
         return false;
     fields_problems(a->request, &problems);
-    read_fields(a, body, &problems, &no_memory);
+    login_read_fields(a, body, &problems, &no_memory);
     fields_only(body, names, COUNT(names), &problems);
-    forget_secret(body, "token");
-    forget_secret(body, "password");
+    login_wipe_field(body, "token");
+    login_wipe_field(body, "password");
     if (problems.count || no_memory)
-        access_login_wipe(a); /* before the answer, which frees the copies */
+        login_wipe(a); /* before the answer, which frees the copies */
     return !fields_failed(a->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
 }
 
@@ -347,14 +357,14 @@ void login_too_often(struct request *r, int64_t wait_ms)
 }
 
 /* False: 429 was answered. */
-ANSWERS static bool attempt_admit(struct access_login_attempt *a)
+ANSWERS static bool login_admit(struct login_attempt *a)
 {
-    struct str name = a->name.n ? a->name : S(" token"); /* a blank: nobody's name */
+    struct str name = a->name.n ? a->name : S(" token"); /* no name begins with a blank */
     int64_t wait_ms = login_wait_ms(a->api, a->request, name, &a->counted);
 
     if (!wait_ms)
         return true;
-    access_login_wipe(a);
+    login_wipe(a);
     login_too_often(a->request, wait_ms);
     return false;
 }
@@ -362,7 +372,7 @@ ANSWERS static bool attempt_admit(struct access_login_attempt *a)
 void api_login(struct request *r, void *ctx)
 {
     const struct api_login *api = ctx;
-    struct access_login_attempt *a;
+    struct login_attempt *a;
 
     if (!session_same_site(auth_sessions(api->auth), r)) {
         login_failures_add(api->failures, r, LOGIN_OTHER_SITE, (struct str){ 0 });
@@ -374,85 +384,85 @@ void api_login(struct request *r, void *ctx)
         return;
     a->request = r;
     a->api = api;
-    if (!read_attempt(a) || !attempt_admit(a))
+    if (!login_read_body(a) || !login_admit(a))
         return;
     if (a->name.n)
-        ask_who(a);
+        login_post_find(a);
     else if (auth_is_admin_token(api->auth, a->secret))
-        let_in(a);
+        login_post_session(a);
     else
-        access_login_refuse(a, LOGIN_WRONG_TOKEN);
+        login_reject(a, LOGIN_WRONG_TOKEN);
 }
 
 /* --- logout --- */
 
-struct leaving {
+struct logout_call {
     struct unit unit;
     struct request *request;
     const struct api_login *api;
     const struct session *session;
 };
 
-static enum err access_login_leave(struct tx *tx, struct unit *u)
+static enum err logout_end_session(struct tx *tx, struct unit *u)
 {
-    struct leaving *l = CONTAINER_OF(u, struct leaving, unit);
+    struct logout_call *l = CONTAINER_OF(u, struct logout_call, unit);
     enum err e = session_leave(tx, l->session);
 
-    if (e == ERR_NOT_FOUND) /* another logout was first */
+    if (e == ERR_NOT_FOUND) /* another logout ended the session first */
         return OK;
     return e ? e
-             : access_login_audit(tx, "LOGOUT", l->session, "logout", request_client_ip(l->request),
-                                  env_now_ms(l->api->env));
+             : login_audit(tx, "LOGOUT", l->session, "logout", request_client_ip(l->request),
+                           env_now_ms(l->api->env));
 }
 
-static void has_left(struct unit *u)
+static void logout_answer(struct unit *u)
 {
-    struct leaving *l = CONTAINER_OF(u, struct leaving, unit);
+    struct logout_call *l = CONTAINER_OF(u, struct logout_call, unit);
 
     if (u->err) {
         reply_problem(l->request, u->err, NULL);
         return;
     }
-    set_cookie(l->request, l->api, "", 0);
+    session_set_cookie(l->request, l->api, "", 0);
     reply_send(l->request, 204, S(""), S(""));
 }
 
-static void logout_as(struct request *r, void *ctx, enum err e, const struct session *s)
+static void logout_checked(struct request *r, void *ctx, enum err e, const struct session *s)
 {
-    static const struct unit_kind kind = { "login.leave", UNIT_FRONT, access_login_leave, NULL };
-    struct leaving *l;
+    static const struct unit_kind kind = { "login.leave", UNIT_FRONT, logout_end_session, NULL };
+    struct logout_call *l;
 
     if (e == ERR_UNAUTHORIZED)
-        set_cookie(r, ctx, "", 0);
+        session_set_cookie(r, ctx, "", 0);
     if (e) {
-        no_session(r, e);
+        session_reject(r, e);
         return;
     }
     l = api_room(r, sizeof(*l));
     if (!l)
         return;
     request_client_ip(r);
-    *l = (struct leaving){ .request = r, .api = ctx, .session = s };
-    l->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = has_left };
+    *l = (struct logout_call){ .request = r, .api = ctx, .session = s };
+    l->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = logout_answer };
     store_post(l->api->store, &l->unit);
 }
 
 void api_logout(struct request *r, void *ctx)
 {
-    session_check(auth_sessions(((struct api_login *)ctx)->auth), r, logout_as, ctx);
+    session_check(auth_sessions(((struct api_login *)ctx)->auth), r, logout_checked, ctx);
 }
 
 /* --- the session --- */
 
-static void session_as(struct request *r, void *ctx, enum err e, const struct session *s)
+static void session_get_checked(struct request *r, void *ctx, enum err e, const struct session *s)
 {
     if (e)
-        no_session(r, e);
+        session_reject(r, e);
     else
-        show_session(r, ctx, s);
+        session_answer(r, ctx, s);
 }
 
 void api_session_get(struct request *r, void *ctx)
 {
-    session_check(auth_sessions(((struct api_login *)ctx)->auth), r, session_as, ctx);
+    session_check(auth_sessions(((struct api_login *)ctx)->auth), r, session_get_checked, ctx);
 }

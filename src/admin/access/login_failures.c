@@ -2,8 +2,9 @@
  *
  *   a loop adds --first one--> task --> the timer waits for the minute's end --> one unit of rows
  *
- * `called` is true from the first failure until its counts are taken, so that whoever adds behind
- * that calls again, and while nobody fails there is no timer. */
+ * `scheduled` is true from the first failure until the counts are taken for writing; the next
+ * failure posts the task again. Without failures there is no timer. If the write fails, the counts
+ * go back into memory; after ERR_UNCERTAIN they do not, since the rows may exist. */
 #include "admin/access/login_failures.h"
 
 #include "observe/log.h"
@@ -13,7 +14,7 @@
 
 enum { MINUTE_MS = 60 * 1000, DETAIL = 160 };
 
-static struct str word_of(enum login_failure why)
+static struct str login_failure_word(enum login_failure why)
 {
     static const char *const words[LOGIN_FAILURES] = {
         [LOGIN_WRONG_TOKEN] = "wrong_token",   [LOGIN_WRONG_PASSWORD] = "wrong_password",
@@ -26,15 +27,15 @@ static struct str word_of(enum login_failure why)
 
 /* --- on the request's loop --- */
 
-static void log_at_most_once_a_second(struct login_failures *f, struct request *q,
-                                      enum login_failure why, struct str name)
+static void login_failures_log(struct login_failures *f, struct request *q, enum login_failure why,
+                               struct str name)
 {
     int64_t now_s = env_now_ms(f->env) / 1000;
     int64_t last_s = atomic_load(&f->logged_s[why]);
 
     if (now_s == last_s || !atomic_compare_exchange_strong(&f->logged_s[why], &last_s, now_s))
         return;
-    LOG(f->env->log, LOG_WARN, "login failed", LOG_TEXT("reason", word_of(why)),
+    LOG(f->env->log, LOG_WARN, "login failed", LOG_TEXT("reason", login_failure_word(why)),
         LOG_NUM("count", atomic_exchange(&f->unlogged[why], 0)), LOG_TEXT("requestId", q->id),
         LOG_TEXT("client", request_client_ip(q)), LOG_SOME("operator", name));
 }
@@ -44,87 +45,88 @@ static void login_failures_set(char *to, size_t size, struct str s)
     snprintf(to, size, "%.*s", (int)(s.n < size ? s.n : 0), s.p);
 }
 
-/* Under the lock. */
-static struct login_tried *place_of(struct login_failures *f, enum login_failure why,
-                                    const char *name, const char *from)
+/* The entry to count in. The caller holds the lock. */
+static struct login_failure_count *login_failures_slot(struct login_failures *f,
+                                                       enum login_failure why, const char *name,
+                                                       const char *from)
 {
-    struct login_tried *x;
+    struct login_failure_count *x;
 
-    for (size_t i = LOGIN_FAILURES; i < f->tried_count; i++) {
-        x = &f->tried[i];
+    for (size_t i = LOGIN_FAILURES; i < f->counts_used; i++) {
+        x = &f->counts[i];
         if (x->why == why && !strcmp(x->name, name) && !strcmp(x->from, from))
             return x;
     }
-    if (f->tried_count == LOGIN_TRIED || (!*name && !*from))
-        return &f->tried[why];
-    x = &f->tried[f->tried_count++];
-    *x = (struct login_tried){ .why = why };
+    if (f->counts_used == LOGIN_FAILURE_COUNTS || (!*name && !*from))
+        return &f->counts[why];
+    x = &f->counts[f->counts_used++];
+    *x = (struct login_failure_count){ .why = why };
     memcpy(x->name, name, strlen(name) + 1);
     memcpy(x->from, from, strlen(from) + 1);
     return x;
 }
 
-static void count_tried(struct login_failures *f, const struct login_tried *one)
+static void login_failures_count(struct login_failures *f, const struct login_failure_count *one)
 {
-    struct login_tried *x;
+    struct login_failure_count *x;
 
     pthread_mutex_lock(&f->lock);
-    x = place_of(f, one->why, one->name, one->from);
+    x = login_failures_slot(f, one->why, one->name, one->from);
     x->times += one->times;
     if (x->last_ms < one->last_ms)
         x->last_ms = one->last_ms;
     pthread_mutex_unlock(&f->lock);
 }
 
-/* Under the lock, or before there are loops. */
-static void forget_tried(struct login_failures *f)
+/* The caller holds the lock, or the loops have not started. */
+static void login_failures_reset(struct login_failures *f)
 {
     for (int i = 0; i < LOGIN_FAILURES; i++)
-        f->tried[i] = (struct login_tried){ .why = (enum login_failure)i };
-    f->tried_count = LOGIN_FAILURES;
+        f->counts[i] = (struct login_failure_count){ .why = (enum login_failure)i };
+    f->counts_used = LOGIN_FAILURES;
 }
 
 void login_failures_add(struct login_failures *f, struct request *r, enum login_failure why,
                         struct str name)
 {
-    struct login_tried one = { .why = why, .times = 1, .last_ms = env_now_ms(f->env) };
+    struct login_failure_count one = { .why = why, .times = 1, .last_ms = env_now_ms(f->env) };
 
     atomic_fetch_add(&f->unlogged[why], 1);
-    log_at_most_once_a_second(f, r, why, name);
+    login_failures_log(f, r, why, name);
     login_failures_set(one.name, sizeof(one.name), name);
     login_failures_set(one.from, sizeof(one.from), request_client_ip(r));
-    count_tried(f, &one);
-    if (!atomic_exchange(&f->called, true))
+    login_failures_count(f, &one);
+    if (!atomic_exchange(&f->scheduled, true))
         executor_post(f->executor, &f->call);
 }
 
 /* --- the rows --- */
 
-static enum err write_row(struct tx *tx, const struct login_tried *x)
+static enum err login_failures_write_row(struct tx *tx, const struct login_failure_count *x)
 {
     char detail[DETAIL];
 
-    snprintf(detail, sizeof(detail), STR_FMT "%s%s%s%s", STR_ARG(word_of(x->why)),
+    snprintf(detail, sizeof(detail), STR_FMT "%s%s%s%s", STR_ARG(login_failure_word(x->why)),
              *x->name ? " of " : "", x->name, *x->from ? " from " : "", x->from);
     return TX_DO(tx, STMT_audit_add, 1, V_INT(x->last_ms), V_TEXT(S("LOGIN_FAILED")),
                  *x->name ? V_TEXT(str_of(x->name)) : V_NULL, V_TEXT(S("failure")), V_INT(x->times),
                  V_TEXT(str_of(detail)));
 }
 
-static enum err write_rows(struct tx *tx, struct unit *u)
+static enum err login_failures_write_rows(struct tx *tx, struct unit *u)
 {
     struct login_failures *f = CONTAINER_OF(u, struct login_failures, unit);
     enum err e = OK;
 
-    for (size_t i = 0; i < f->taken_count && !e; i++)
-        if (f->taken[i].times)
-            e = write_row(tx, &f->taken[i]);
+    for (size_t i = 0; i < f->writing_used && !e; i++)
+        if (f->writing_counts[i].times)
+            e = login_failures_write_row(tx, &f->writing_counts[i]);
     return e;
 }
 
 /* --- on the executor --- */
 
-static void go_on_stopping(struct login_failures *f);
+static void login_failures_continue_stop(struct login_failures *f);
 
 static void login_failures_arm(struct login_failures *f, int64_t due_ms)
 {
@@ -132,12 +134,12 @@ static void login_failures_arm(struct login_failures *f, int64_t due_ms)
     executor_arm(f->executor, &f->timer, due_ms);
 }
 
-static void put_back(struct login_failures *f)
+static void login_failures_put_back(struct login_failures *f)
 {
-    for (size_t i = 0; i < f->taken_count; i++)
-        if (f->taken[i].times)
-            count_tried(f, &f->taken[i]);
-    if (!atomic_exchange(&f->called, true))
+    for (size_t i = 0; i < f->writing_used; i++)
+        if (f->writing_counts[i].times)
+            login_failures_count(f, &f->writing_counts[i]);
+    if (!atomic_exchange(&f->scheduled, true))
         login_failures_arm(f, env_now_ms(f->env) + MINUTE_MS);
 }
 
@@ -147,21 +149,22 @@ static void login_failures_written(struct unit *u)
 
     f->writing = false;
     if (f->stopping)
-        go_on_stopping(f);
+        login_failures_continue_stop(f);
     else if (u->err && u->err != ERR_UNCERTAIN)
-        put_back(f);
+        login_failures_put_back(f);
 }
 
-static void write_counts(struct login_failures *f)
+static void login_failures_write(struct login_failures *f)
 {
-    static const struct unit_kind kind = { "login.failures", UNIT_BACK, write_rows, NULL };
+    static const struct unit_kind kind = { "login.failures", UNIT_BACK, login_failures_write_rows,
+                                           NULL };
 
     login_failures_arm(f, CLOCK_NEVER);
-    atomic_store(&f->called, false);
+    atomic_store(&f->scheduled, false);
     pthread_mutex_lock(&f->lock);
-    memcpy(f->taken, f->tried, f->tried_count * sizeof(*f->tried));
-    f->taken_count = f->tried_count;
-    forget_tried(f);
+    memcpy(f->writing_counts, f->counts, f->counts_used * sizeof(*f->counts));
+    f->writing_used = f->counts_used;
+    login_failures_reset(f);
     pthread_mutex_unlock(&f->lock);
     f->writing = true;
     f->unit =
@@ -169,35 +172,35 @@ static void write_counts(struct login_failures *f)
     store_post(f->store, &f->unit);
 }
 
-static void minute_is_over(struct timer *t)
+static void login_failures_minute_over(struct timer *t)
 {
     struct login_failures *f = CONTAINER_OF(t, struct login_failures, timer);
 
     if (f->writing)
-        login_failures_arm(f, env_now_ms(f->env) + 1000); /* a database that slow; let it finish */
+        login_failures_arm(f, env_now_ms(f->env) + 1000); /* the last write has not finished */
     else
-        write_counts(f);
+        login_failures_write(f);
 }
 
-static void first_of_a_minute(struct task *t)
+static void login_failures_arm_minute(struct task *t)
 {
     struct login_failures *f = CONTAINER_OF(t, struct login_failures, call);
     int64_t now = env_now_ms(f->env);
 
     login_failures_arm(f, now - now % MINUTE_MS + MINUTE_MS);
     if (f->stopping)
-        go_on_stopping(f);
+        login_failures_continue_stop(f);
 }
 
-static void go_on_stopping(struct login_failures *f)
+static void login_failures_continue_stop(struct login_failures *f)
 {
     if (f->writing)
         return;
     if (f->armed)
-        write_counts(f);
-    else if (!atomic_exchange(&f->called, true))
+        login_failures_write(f);
+    else if (!atomic_exchange(&f->scheduled, true))
         f->stopped(f->stopped_ctx);
-    /* else the task is on its way */
+    /* else the posted task calls this function again */
 }
 
 void login_failures_stop(struct login_failures *f, void (*stopped)(void *ctx), void *ctx)
@@ -205,7 +208,7 @@ void login_failures_stop(struct login_failures *f, void (*stopped)(void *ctx), v
     f->stopping = true;
     f->stopped = stopped;
     f->stopped_ctx = ctx;
-    go_on_stopping(f);
+    login_failures_continue_stop(f);
 }
 
 void login_failures_init(struct login_failures *f, struct env *env, struct store *store,
@@ -213,7 +216,7 @@ void login_failures_init(struct login_failures *f, struct env *env, struct store
 {
     *f = (struct login_failures){ .env = env, .store = store, .executor = executor };
     pthread_mutex_init(&f->lock, NULL);
-    forget_tried(f);
-    f->call.run = first_of_a_minute;
-    f->timer = (struct timer){ .fire = minute_is_over, .due_ms = CLOCK_NEVER };
+    login_failures_reset(f);
+    f->call.run = login_failures_arm_minute;
+    f->timer = (struct timer){ .fire = login_failures_minute_over, .due_ms = CLOCK_NEVER };
 }

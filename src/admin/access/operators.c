@@ -1,4 +1,5 @@
-/* operators.c - reads what was asked, has the password hashed on its own thread, then commits. */
+/* operators.c - reads the request, has a password hashed on the hasher's thread, then commits the
+ * change and its audit line together. A crash before the commit changes nothing. */
 #include "admin/access/operators.h"
 
 #include "base/json/write.h"
@@ -12,20 +13,20 @@
 
 enum { PAGE_USUAL = 50, LIST_MAX = 256 * 1024 };
 
-struct access_operators_act { /* one request, in its own arena */
+struct operators_call { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     const struct api_operators *api;
     struct uuid user;
     struct operator_by by;
     struct hash_job job;
-    struct str password; /* as it was given; empty: none was */
+    struct str password; /* a copy, wiped when hashed; empty: none was given */
     struct person person;
     struct operator_change change;
     const struct unit_kind *kind;
 };
 
-struct access_operators_list {
+struct operators_list_call {
     struct api_answer answer;
     struct uuid after;
     bool has_after;
@@ -51,20 +52,20 @@ void operator_json(struct buf *b, const struct person *o)
 static bool operator_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct access_operators_list *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct operators_list_call *)ctx)->limit);
 }
 
 static bool operator_read_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct access_operators_list *l = ctx;
+    struct operators_list_call *l = ctx;
 
     return query_cursor(&r->arena, value, &l->has_after, &l->after);
 }
 
-static enum err access_operators_list(struct tx *tx, struct unit *u)
+static enum err operators_read_page(struct tx *tx, struct unit *u)
 {
-    struct access_operators_list *l = CONTAINER_OF(u, struct access_operators_list, answer.unit);
-    size_t most = (size_t)l->limit + 1, count = 0; /* one more says whether there is another page */
+    struct operators_list_call *l = CONTAINER_OF(u, struct operators_list_call, answer.unit);
+    size_t most = (size_t)l->limit + 1, count = 0; /* one more tells whether another page follows */
     struct person *all = arena_alloc(u->arena, most, sizeof(*all));
     struct buf b;
     enum err e = all ? operators_page(tx, u->arena, l->after, most, all, &count) : ERR_NO_MEMORY;
@@ -86,11 +87,10 @@ static enum err access_operators_list(struct tx *tx, struct unit *u)
 
 void api_operator_list(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "operator.list", UNIT_READ, access_operators_list,
-                                           NULL };
+    static const struct unit_kind kind = { "operator.list", UNIT_READ, operators_read_page, NULL };
     static const struct query_parameter parameters[] = { QUERY_LIMIT(operator_read_limit),
                                                          QUERY_CURSOR(operator_read_cursor) };
-    struct access_operators_list *l = api_room(r, sizeof(*l));
+    struct operators_list_call *l = api_room(r, sizeof(*l));
 
     (void)p;
     if (!l)
@@ -101,14 +101,14 @@ void api_operator_list(struct request *r, void *ctx, const struct principal *p)
                         api_answer_show);
 }
 
-/* --- the way of a change --- */
+/* --- hash and commit --- */
 
-ANSWERS static struct access_operators_act *operator_act_new(struct request *r,
-                                                             const struct api_operators *api,
-                                                             const struct principal *p,
-                                                             const struct unit_kind *kind)
+ANSWERS static struct operators_call *operators_call_new(struct request *r,
+                                                         const struct api_operators *api,
+                                                         const struct principal *p,
+                                                         const struct unit_kind *kind)
 {
-    struct access_operators_act *a = api_room(r, sizeof(*a));
+    struct operators_call *a = api_room(r, sizeof(*a));
 
     if (!a)
         return NULL;
@@ -122,7 +122,7 @@ ANSWERS static struct access_operators_act *operator_act_new(struct request *r,
 
 static void operator_answer(struct unit *u)
 {
-    struct access_operators_act *a = CONTAINER_OF(u, struct access_operators_act, unit);
+    struct operators_call *a = CONTAINER_OF(u, struct operators_call, unit);
     struct request *r = a->request;
     struct buf b;
 
@@ -143,7 +143,7 @@ static void operator_answer(struct unit *u)
     buf_release(&b);
 }
 
-static void access_operators_commit(struct access_operators_act *a)
+static void operator_post_commit(struct operators_call *a)
 {
     a->unit = (struct unit){ .kind = a->kind,
                              .executor = a->request->executor,
@@ -152,16 +152,15 @@ static void access_operators_commit(struct access_operators_act *a)
     store_post(a->api->store, &a->unit);
 }
 
-/* Our own copy, before the answer frees it. */
-static void operator_wipe_password(struct access_operators_act *a)
+static void operator_wipe_password(struct operators_call *a)
 {
     if (a->password.n)
         OPENSSL_cleanse((void *)a->password.p, a->password.n);
 }
 
-static void access_operators_hashed(struct task *t)
+static void operator_password_hashed(struct task *t)
 {
-    struct access_operators_act *a = CONTAINER_OF(t, struct access_operators_act, job.back);
+    struct operators_call *a = CONTAINER_OF(t, struct operators_call, job.back);
 
     operator_wipe_password(a);
     if (!a->job.ok) {
@@ -169,16 +168,16 @@ static void access_operators_hashed(struct task *t)
         return;
     }
     a->person.password = a->change.password = str_of(a->job.text);
-    access_operators_commit(a);
+    operator_post_commit(a);
 }
 
-static void operator_hash_and_commit(struct access_operators_act *a)
+static void operator_hash_and_commit(struct operators_call *a)
 {
     if (!a->password.n) {
-        access_operators_commit(a);
+        operator_post_commit(a);
         return;
     }
-    a->job = (struct hash_job){ .back.run = access_operators_hashed,
+    a->job = (struct hash_job){ .back.run = operator_password_hashed,
                                 .executor = a->request->executor,
                                 .password = a->password };
     if (!hasher_make(a->api->hasher, &a->job)) {
@@ -187,10 +186,10 @@ static void operator_hash_and_commit(struct access_operators_act *a)
     }
 }
 
-/* --- what was asked --- */
+/* --- fields --- */
 
-static void operator_read_name(struct access_operators_act *a, const cJSON *body,
-                               struct json_problems *p, bool *no_memory)
+static void operator_read_name(struct operators_call *a, const cJSON *body, struct json_problems *p,
+                               bool *no_memory)
 {
     struct str name;
 
@@ -205,7 +204,7 @@ static void operator_read_name(struct access_operators_act *a, const cJSON *body
     a->person.name = fields_keep(a->request, name, no_memory);
 }
 
-static void operator_read_role(struct access_operators_act *a, const cJSON *body, bool required,
+static void operator_read_role(struct operators_call *a, const cJSON *body, bool required,
                                struct json_problems *p)
 {
     struct str role;
@@ -219,7 +218,7 @@ static void operator_read_role(struct access_operators_act *a, const cJSON *body
     a->change.viewer = a->person.viewer;
 }
 
-static void operator_read_password(struct access_operators_act *a, const cJSON *body, bool required,
+static void operator_read_password(struct operators_call *a, const cJSON *body, bool required,
                                    struct json_problems *p, bool *no_memory)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, "password");
@@ -234,7 +233,7 @@ static void operator_read_password(struct access_operators_act *a, const cJSON *
     OPENSSL_cleanse(item->valuestring, password.n);
 }
 
-static void operator_read_disabled(struct access_operators_act *a, const cJSON *body,
+static void operator_read_disabled(struct operators_call *a, const cJSON *body,
                                    struct json_problems *p)
 {
     a->change.has_disabled = json_get_bool(body, "disabled", false, &a->change.disabled, p);
@@ -242,7 +241,7 @@ static void operator_read_disabled(struct access_operators_act *a, const cJSON *
 
 /* --- POST --- */
 
-ANSWERS static bool operator_read_person(struct access_operators_act *a)
+ANSWERS static bool operator_read_person(struct operators_call *a)
 {
     static const char *const names[] = { "name", "role", "password" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -261,17 +260,17 @@ ANSWERS static bool operator_read_person(struct access_operators_act *a)
     return !fields_failed(a->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
 }
 
-static enum err access_operators_add(struct tx *tx, struct unit *u)
+static enum err operators_run_add(struct tx *tx, struct unit *u)
 {
-    struct access_operators_act *a = CONTAINER_OF(u, struct access_operators_act, unit);
+    struct operators_call *a = CONTAINER_OF(u, struct operators_call, unit);
 
     return operator_add(tx, &a->person, &a->by);
 }
 
 void api_operator_add(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "operator.add", UNIT_FRONT, access_operators_add, NULL };
-    struct access_operators_act *a = operator_act_new(r, ctx, p, &kind);
+    static const struct unit_kind kind = { "operator.add", UNIT_FRONT, operators_run_add, NULL };
+    struct operators_call *a = operators_call_new(r, ctx, p, &kind);
 
     if (!a || !operator_read_person(a))
         return;
@@ -282,7 +281,7 @@ void api_operator_add(struct request *r, void *ctx, const struct principal *p)
 
 /* --- PATCH --- */
 
-ANSWERS static bool operator_read_change(struct access_operators_act *a)
+ANSWERS static bool operator_read_change(struct operators_call *a)
 {
     static const char *const names[] = { "role", "password", "disabled" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -304,9 +303,9 @@ ANSWERS static bool operator_read_change(struct access_operators_act *a)
     return !fields_failed(a->request, &problems, no_memory ? ERR_NO_MEMORY : OK);
 }
 
-static enum err access_operators_change(struct tx *tx, struct unit *u)
+static enum err operators_run_change(struct tx *tx, struct unit *u)
 {
-    struct access_operators_act *a = CONTAINER_OF(u, struct access_operators_act, unit);
+    struct operators_call *a = CONTAINER_OF(u, struct operators_call, unit);
 
     return operator_change(tx, u->arena, a->person.id, &a->change, &a->by, env_now_ms(a->api->env),
                            &a->person);
@@ -314,14 +313,14 @@ static enum err access_operators_change(struct tx *tx, struct unit *u)
 
 void api_operator_change(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "operator.change", UNIT_FRONT, access_operators_change,
+    static const struct unit_kind kind = { "operator.change", UNIT_FRONT, operators_run_change,
                                            NULL };
     struct uuid id;
-    struct access_operators_act *a;
+    struct operators_call *a;
 
     if (!fields_path_id(r, &id))
         return;
-    a = operator_act_new(r, ctx, p, &kind);
+    a = operators_call_new(r, ctx, p, &kind);
     if (!a || !operator_read_change(a))
         return;
     a->person.id = id;

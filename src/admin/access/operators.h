@@ -1,6 +1,6 @@
-/* operators.h - /api/v1/admin/operators (A3): the people who may log in. A viewer sees the list;
- * who is an operator adds people, and changes their role, their password, and whether they may come
- * in at all. Any such change ends that person's sessions. A password is never shown. */
+/* operators.h - /api/v1/admin/operators (A3): the people who may log in. A viewer may read the
+ * list. An operator adds people, changes their role and password, and disables them; each such
+ * change ends that person's sessions. A password is never shown. */
 #pragma once
 
 #include "auth/auth.h"
@@ -21,5 +21,5 @@ void api_operator_add(struct request *r, void *ctx, const struct principal *p);
 /* The path's first parameter is the person's id. */
 void api_operator_change(struct request *r, void *ctx, const struct principal *p);
 
-/* One of them as JSON; the command line shows them alike. */
+/* A person as JSON; the command line prints the same. */
 void operator_json(struct buf *b, const struct person *o);

@@ -1,12 +1,12 @@
-/* own_password.c - a person changes his own password, whatever his role (A3):
+/* own_password.c - a person of any role changes their own password (A3):
  *
- *   his session --> may he try yet? --> his row --> scrypt of the old one --> scrypt of the new one
+ *   session --> throttled? --> the person's row --> scrypt of the current --> scrypt of the new one
  *                                                                               |
- *                            one commit: the password, his other sessions, audit <'
+ *                    one commit: the password, the end of other sessions, audit <'
  *
- * Who made somebody's first password knows it; this is how it becomes his own. The one of now is
- * asked for, since a browser that was left open is not him; it is guessed no faster than at the
- * login, where the same failures count. */
+ * The operator who created a person knows the first password; this makes it the person's own. The
+ * current password is required, since a browser left open proves nothing. Guesses are throttled
+ * together with those at the login. A crash before the commit changes nothing. */
 #include "admin/access/login.h"
 #include "auth/operators.h"
 #include "base/limits.h"
@@ -16,33 +16,33 @@
 #include <openssl/crypto.h>
 #include <stdio.h>
 
-struct own_password_change { /* one request, in its own arena */
+struct own_password_call { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     const struct api_login *api;
     const struct session *session;
     struct throttle_try counted;
-    struct str current, password; /* our own copies, until they are hashed */
+    struct str current, password; /* copies, wiped when hashed */
     struct hash_job job;
     struct person person;
     struct str was;
 };
 
-static void own_password_wipe(struct own_password_change *c)
+static void own_password_wipe(struct own_password_call *c)
 {
     OPENSSL_cleanse((void *)c->current.p, c->current.n);
     OPENSSL_cleanse((void *)c->password.p, c->password.n);
 }
 
-static void own_password_fail(struct own_password_change *c, enum err e)
+static void own_password_fail(struct own_password_call *c, enum err e)
 {
     throttle_undo(c->api->throttle, &c->counted);
     own_password_wipe(c);
     reply_problem(c->request, e, NULL);
 }
 
-/* Not 401: the session is fine, and the page would take him for gone. */
-static void own_password_refuse(struct own_password_change *c)
+/* Answers 400 and not 401: the session is valid, and the page takes a 401 for a logout. */
+static void own_password_reject(struct own_password_call *c)
 {
     login_failures_add(c->api->failures, c->request, LOGIN_WRONG_PASSWORD, c->session->name);
     own_password_wipe(c);
@@ -54,7 +54,7 @@ static void own_password_refuse(struct own_password_change *c)
 
 static enum err own_password_store(struct tx *tx, struct unit *u)
 {
-    struct own_password_change *c = CONTAINER_OF(u, struct own_password_change, unit);
+    struct own_password_call *c = CONTAINER_OF(u, struct own_password_call, unit);
     struct operator_own own = { .id = c->session->user,
                                 .was = c->was,
                                 .password = str_of(c->job.text),
@@ -65,10 +65,10 @@ static enum err own_password_store(struct tx *tx, struct unit *u)
 
 static void own_password_stored(struct unit *u)
 {
-    struct own_password_change *c = CONTAINER_OF(u, struct own_password_change, unit);
+    struct own_password_call *c = CONTAINER_OF(u, struct own_password_call, unit);
 
     if (u->err == ERR_STALE) {
-        own_password_refuse(c);
+        own_password_reject(c);
         return;
     }
     if (u->err) {
@@ -79,7 +79,7 @@ static void own_password_stored(struct unit *u)
     reply_send(c->request, 204, S(""), S(""));
 }
 
-static void own_password_post(struct own_password_change *c, const struct unit_kind *kind,
+static void own_password_post(struct own_password_call *c, const struct unit_kind *kind,
                               void (*done)(struct unit *))
 {
     c->unit = (struct unit){
@@ -88,12 +88,12 @@ static void own_password_post(struct own_password_change *c, const struct unit_k
     store_post(c->api->store, &c->unit);
 }
 
-/* --- two hashes, each on its thread --- */
+/* --- two hashes, on the hasher's threads --- */
 
 static void own_password_hashed(struct task *t)
 {
     static const struct unit_kind kind = { "password.own", UNIT_FRONT, own_password_store, NULL };
-    struct own_password_change *c = CONTAINER_OF(t, struct own_password_change, job.back);
+    struct own_password_call *c = CONTAINER_OF(t, struct own_password_call, job.back);
 
     own_password_wipe(c);
     if (c->job.ok)
@@ -104,10 +104,10 @@ static void own_password_hashed(struct task *t)
 
 static void own_password_compared(struct task *t)
 {
-    struct own_password_change *c = CONTAINER_OF(t, struct own_password_change, job.back);
+    struct own_password_call *c = CONTAINER_OF(t, struct own_password_call, job.back);
 
     if (!c->job.ok) {
-        own_password_refuse(c);
+        own_password_reject(c);
         return;
     }
     c->job = (struct hash_job){ .back.run = own_password_hashed,
@@ -117,16 +117,16 @@ static void own_password_compared(struct task *t)
         own_password_fail(c, ERR_OVERLOADED);
 }
 
-static enum err own_password_look(struct tx *tx, struct unit *u)
+static enum err own_password_find_person(struct tx *tx, struct unit *u)
 {
-    struct own_password_change *c = CONTAINER_OF(u, struct own_password_change, unit);
+    struct own_password_call *c = CONTAINER_OF(u, struct own_password_call, unit);
 
     return operator_find(tx, u->arena, c->session->name, &c->person);
 }
 
-static void own_password_looked(struct unit *u)
+static void own_password_person_found(struct unit *u)
 {
-    struct own_password_change *c = CONTAINER_OF(u, struct own_password_change, unit);
+    struct own_password_call *c = CONTAINER_OF(u, struct own_password_call, unit);
 
     if (u->err) {
         own_password_fail(c, u->err);
@@ -141,10 +141,11 @@ static void own_password_looked(struct unit *u)
         own_password_fail(c, ERR_OVERLOADED);
 }
 
-/* --- what was given --- */
+/* --- the request --- */
 
-static struct str own_password_take(struct own_password_change *c, cJSON *body, const char *name,
-                                    struct json_problems *p, bool *no_memory)
+static struct str own_password_take_field(struct own_password_call *c, cJSON *body,
+                                          const char *name, struct json_problems *p,
+                                          bool *no_memory)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(body, name);
     struct str text, copy = { 0 };
@@ -156,7 +157,7 @@ static struct str own_password_take(struct own_password_change *c, cJSON *body, 
     return copy;
 }
 
-ANSWERS static bool read_body(struct own_password_change *c)
+ANSWERS static bool own_password_read_body(struct own_password_call *c)
 {
     static const char *const names[] = { "current", "new" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -166,8 +167,8 @@ ANSWERS static bool read_body(struct own_password_change *c)
     if (!fields_body(c->request, &body))
         return false;
     fields_problems(c->request, &problems);
-    c->current = own_password_take(c, body, "current", &problems, &no_memory);
-    c->password = own_password_take(c, body, "new", &problems, &no_memory);
+    c->current = own_password_take_field(c, body, "current", &problems, &no_memory);
+    c->password = own_password_take_field(c, body, "new", &problems, &no_memory);
     if (c->password.n && !password_is_fit(c->password))
         json_problem_in(&problems, "new", "must have 12 to 256 bytes",
                         "12〜256 バイトにしてください");
@@ -180,7 +181,7 @@ ANSWERS static bool read_body(struct own_password_change *c)
 }
 
 /* False: 429 was answered. */
-ANSWERS static bool change_admit(struct own_password_change *c)
+ANSWERS static bool own_password_admit(struct own_password_call *c)
 {
     int64_t wait_ms = login_wait_ms(c->api, c->request, c->session->name, &c->counted);
 
@@ -191,10 +192,12 @@ ANSWERS static bool change_admit(struct own_password_change *c)
     return false;
 }
 
-static void change_as(struct request *r, void *ctx, enum err e, const struct session *s)
+static void own_password_session_checked(struct request *r, void *ctx, enum err e,
+                                         const struct session *s)
 {
-    static const struct unit_kind kind = { "password.look", UNIT_READ, own_password_look, NULL };
-    struct own_password_change *c;
+    static const struct unit_kind kind = { "password.look", UNIT_READ, own_password_find_person,
+                                           NULL };
+    struct own_password_call *c;
 
     if (e == ERR_UNAUTHORIZED)
         reply_header(r, S("WWW-Authenticate"), S("Bearer"));
@@ -210,11 +213,12 @@ static void change_as(struct request *r, void *ctx, enum err e, const struct ses
     c->request = r;
     c->api = ctx;
     c->session = s;
-    if (read_body(c) && change_admit(c))
-        own_password_post(c, &kind, own_password_looked);
+    if (own_password_read_body(c) && own_password_admit(c))
+        own_password_post(c, &kind, own_password_person_found);
 }
 
 void api_session_password(struct request *r, void *ctx)
 {
-    session_check(auth_sessions(((struct api_login *)ctx)->auth), r, change_as, ctx);
+    session_check(auth_sessions(((struct api_login *)ctx)->auth), r, own_password_session_checked,
+                  ctx);
 }

@@ -1,5 +1,6 @@
-/* dlq.c - see dlq.h. An act on many letters is a row of units, each of them durable before the next
- * is posted, so that others' work goes on between them. The answer counts what is durable. */
+/* dlq.c - an act on many dead letters is a chain of units of work. Each is durable before the next
+ * is posted, so other work runs in between, and the answer counts what is durable. A crash leaves
+ * the dead letters that were not reached as they were; the same request again acts on those. */
 #include "admin/dlq/dlq.h"
 
 #include "admin/dlq/input.h"
@@ -7,7 +8,7 @@
 
 #include <string.h>
 
-struct dlq_look { /* one request, in its own arena */
+struct dlq_read_call { /* one request, in its own arena */
     struct api_answer answer;
     const struct dead_letters *letters;
     struct dlq_page page;
@@ -15,56 +16,56 @@ struct dlq_look { /* one request, in its own arena */
     struct uuid id;
 };
 
-struct dlq_doing {
+struct dlq_act_call {
     struct api_answer answer;
     const struct api_dlq *api;
     struct dead_act act;
-    struct uuid id; /* of one */
+    struct uuid id; /* with `one` */
     bool one;
     struct dead_edit edit;
 };
 
-/* --- looking --- */
+/* --- reading --- */
 
-static enum err dlq_look_page(struct tx *tx, struct unit *u)
+static enum err dlq_run_page(struct tx *tx, struct unit *u)
 {
-    struct dlq_look *l = CONTAINER_OF(u, struct dlq_look, answer.unit);
+    struct dlq_read_call *l = CONTAINER_OF(u, struct dlq_read_call, answer.unit);
     const struct dlq_page *g = &l->page;
 
     return dead_page(tx, u->arena, &g->filter, g->has_cursor ? &g->cursor : NULL, g->limit,
                      &l->answer.text);
 }
 
-static enum err dlq_look_one(struct tx *tx, struct unit *u)
+static enum err dlq_run_get(struct tx *tx, struct unit *u)
 {
-    struct dlq_look *l = CONTAINER_OF(u, struct dlq_look, answer.unit);
+    struct dlq_read_call *l = CONTAINER_OF(u, struct dlq_read_call, answer.unit);
 
     return dead_show(tx, u->arena, l->letters, l->id, &l->answer.text);
 }
 
 void api_dlq_list(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "dlq.list", UNIT_READ, dlq_look_page, NULL };
+    static const struct unit_kind kind = { "dlq.list", UNIT_READ, dlq_run_page, NULL };
     const struct api_dlq *api = ctx;
-    struct dlq_look *l = api_room(r, sizeof(*l));
+    struct dlq_read_call *l = api_room(r, sizeof(*l));
 
     (void)p;
     if (l && dlq_read_page(r, &l->page))
         api_answer_post(&l->answer, r, api->store, &kind, api_answer_show);
 }
 
-static enum err dlq_look_groups(struct tx *tx, struct unit *u)
+static enum err dlq_run_groups(struct tx *tx, struct unit *u)
 {
-    struct dlq_look *l = CONTAINER_OF(u, struct dlq_look, answer.unit);
+    struct dlq_read_call *l = CONTAINER_OF(u, struct dlq_read_call, answer.unit);
 
     return dead_groups_page(tx, u->arena, &l->groups, &l->answer.text);
 }
 
 void api_dlq_groups(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "dlq.groups", UNIT_READ, dlq_look_groups, NULL };
+    static const struct unit_kind kind = { "dlq.groups", UNIT_READ, dlq_run_groups, NULL };
     const struct api_dlq *api = ctx;
-    struct dlq_look *l = api_room(r, sizeof(*l));
+    struct dlq_read_call *l = api_room(r, sizeof(*l));
 
     (void)p;
     if (l && dlq_read_groups(r, &l->groups))
@@ -73,9 +74,9 @@ void api_dlq_groups(struct request *r, void *ctx, const struct principal *p)
 
 void api_dlq_get(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct unit_kind kind = { "dlq.get", UNIT_READ, dlq_look_one, NULL };
+    static const struct unit_kind kind = { "dlq.get", UNIT_READ, dlq_run_get, NULL };
     const struct api_dlq *api = ctx;
-    struct dlq_look *l = api_room(r, sizeof(*l));
+    struct dlq_read_call *l = api_room(r, sizeof(*l));
 
     (void)p;
     if (!l || !dlq_read_id(r, &api->letters, &l->id))
@@ -84,14 +85,14 @@ void api_dlq_get(struct request *r, void *ctx, const struct principal *p)
     api_answer_post(&l->answer, r, api->store, &kind, api_answer_show);
 }
 
-/* --- acting --- */
+/* --- acts --- */
 
 static enum err dlq_run_step(struct tx *tx, struct unit *u)
 {
-    return dead_act_step(tx, &CONTAINER_OF(u, struct dlq_doing, answer.unit)->act);
+    return dead_act_step(tx, &CONTAINER_OF(u, struct dlq_act_call, answer.unit)->act);
 }
 
-static void dlq_answer_one(struct dlq_doing *d)
+static void dlq_answer_one(struct dlq_act_call *d)
 {
     struct request *r = d->answer.request;
 
@@ -105,7 +106,7 @@ static void dlq_answer_one(struct dlq_doing *d)
         reply_send(r, 200, S("application/json"), d->answer.text);
 }
 
-static void dlq_answer(struct dlq_doing *d)
+static void dlq_answer(struct dlq_act_call *d)
 {
     struct request *r = d->answer.request;
 
@@ -120,7 +121,7 @@ static void dlq_answer(struct dlq_doing *d)
 
 static void dlq_step_done(struct unit *u);
 
-static void dlq_post(struct dlq_doing *d)
+static void dlq_post(struct dlq_act_call *d)
 {
     static const struct unit_kind many = { "dlq.act", UNIT_BACK, dlq_run_step, NULL },
                                   one = { "dlq.act_one", UNIT_FRONT, dlq_run_step, NULL },
@@ -136,7 +137,7 @@ static void dlq_post(struct dlq_doing *d)
 
 static void dlq_step_done(struct unit *u)
 {
-    struct dlq_doing *d = CONTAINER_OF(u, struct dlq_doing, answer.unit);
+    struct dlq_act_call *d = CONTAINER_OF(u, struct dlq_act_call, answer.unit);
 
     if (dead_act_took(&d->act, u->err))
         dlq_post(d);
@@ -144,20 +145,20 @@ static void dlq_step_done(struct unit *u)
         dlq_answer(d);
 }
 
-/* An edit is put together before the unit that writes. What is wrong with it that one will say. */
+/* Prepares the edited body before the unit that writes. That unit reports what is wrong with it. */
 static enum err dlq_run_prepare(struct tx *tx, struct unit *u)
 {
-    struct dlq_doing *d = CONTAINER_OF(u, struct dlq_doing, answer.unit);
+    struct dlq_act_call *d = CONTAINER_OF(u, struct dlq_act_call, answer.unit);
 
     return dead_edit_prepare(tx, &d->answer.request->arena, &d->api->letters, d->id, &d->edit);
 }
 
 static void dlq_prepared(struct unit *u)
 {
-    dlq_post(CONTAINER_OF(u, struct dlq_doing, answer.unit));
+    dlq_post(CONTAINER_OF(u, struct dlq_act_call, answer.unit));
 }
 
-static void dlq_prepare(struct dlq_doing *d)
+static void dlq_prepare(struct dlq_act_call *d)
 {
     static const struct unit_kind kind = { "dlq.edit", UNIT_READ, dlq_run_prepare, NULL };
 
@@ -167,10 +168,10 @@ static void dlq_prepare(struct dlq_doing *d)
     store_post(d->api->store, &d->answer.unit);
 }
 
-ANSWERS static struct dlq_doing *dlq_doing_new(struct request *r, const struct api_dlq *api,
-                                               const struct principal *p, enum dead_verb verb)
+ANSWERS static struct dlq_act_call *dlq_act_call_new(struct request *r, const struct api_dlq *api,
+                                                     const struct principal *p, enum dead_verb verb)
 {
-    struct dlq_doing *d = api_room(r, sizeof(*d));
+    struct dlq_act_call *d = api_room(r, sizeof(*d));
 
     if (!d)
         return NULL;
@@ -190,7 +191,7 @@ ANSWERS static struct dlq_doing *dlq_doing_new(struct request *r, const struct a
 static void dlq_act_on_many(struct request *r, const struct api_dlq *api, const struct principal *p,
                             enum dead_verb verb)
 {
-    struct dlq_doing *d = dlq_doing_new(r, api, p, verb);
+    struct dlq_act_call *d = dlq_act_call_new(r, api, p, verb);
 
     if (d && dlq_read_act(r, &d->act))
         dlq_post(d);
@@ -199,7 +200,7 @@ static void dlq_act_on_many(struct request *r, const struct api_dlq *api, const 
 static void dlq_act_on_one(struct request *r, const struct api_dlq *api, const struct principal *p,
                            enum dead_verb verb)
 {
-    struct dlq_doing *d = dlq_doing_new(r, api, p, verb);
+    struct dlq_act_call *d = dlq_act_call_new(r, api, p, verb);
     bool edited = false;
 
     if (!d || !dlq_read_id(r, &api->letters, &d->id))

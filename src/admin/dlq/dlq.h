@@ -1,4 +1,4 @@
-/* dlq.h - dead letters for admin (Q6): look at them, try them again, forget them. */
+/* dlq.h - dead letters for operators (Q6): list, show, retry and delete them. */
 #pragma once
 
 #include "auth/auth.h"
@@ -18,7 +18,7 @@ void api_dlq_list(struct request *r, void *ctx, const struct principal *p);
 void api_dlq_groups(struct request *r, void *ctx, const struct principal *p);
 /* GET /api/v1/admin/dlq/{id} */
 void api_dlq_get(struct request *r, void *ctx, const struct principal *p);
-/* POST /api/v1/admin/dlq/retry, /api/v1/admin/dlq/delete: many, or what they would be (dryRun) */
+/* POST /api/v1/admin/dlq/retry, /api/v1/admin/dlq/delete: many, or with dryRun only a count */
 void api_dlq_retry(struct request *r, void *ctx, const struct principal *p);
 void api_dlq_delete(struct request *r, void *ctx, const struct principal *p);
 /* POST /api/v1/admin/dlq/{id}/retry (with a body: edited), DELETE /api/v1/admin/dlq/{id} */

@@ -1,116 +1,73 @@
+/* input.c - queries of the lists, then the bodies of acts, redrives, replays and edits. A body must
+ * name its dead letters by exactly one of ids, filter and all, so that nobody acts on all by
+ * accident. */
 #include "admin/dlq/input.h"
 
 #include "base/limits.h"
-#include "base/time/parse.h"
 #include "endpoint/fields.h"
-
-#include <string.h>
 
 enum { PAGE_DEFAULT = 20, TIME_MAX = 64 };
 
-#define WORDS_TEXT "must be a text of 1 to 255 characters", "1〜255 文字の文字列にしてください"
-#define WORDS_UUID "must be a UUID", "UUID を指定してください"
 #define WORDS_ID                                                                                   \
     "must be the id of a letter: a UUID, or msg_ and 32 hex digits",                               \
         "レターの ID (UUID、または msg_ と 16 進数 32 桁) を指定してください"
-#define WORDS_TIME                                                                                 \
-    "must be a time after 1970 like 2026-11-16T09:30:00Z",                                         \
-        "2026-11-16T09:30:00Z のような 1970 年より後の日時にしてください"
 #define WORDS_CURSOR                                                                               \
     "must be the cursor of an earlier answer", "前の応答のカーソルを指定してください"
-
-/* --- single values --- */
-
-static size_t count_chars(struct str s)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < s.n; i++)
-        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-    return n;
-}
-
-/* PostgreSQL has no text with a NUL in it. */
-static bool is_text(struct str s)
-{
-    return s.n && str_is_utf8(s) && count_chars(s) <= LIMIT_DEAD_TEXT && !memchr(s.p, '\0', s.n);
-}
-
-static bool set_text(struct str value, struct str *ret_text)
-{
-    *ret_text = value;
-    return is_text(value);
-}
-
-/* 0 would mean: open. */
-static bool set_time(struct str value, int64_t *ret_ms)
-{
-    return time_parse(value, ret_ms) && *ret_ms > 0;
-}
-
-static bool set_payment(struct str value, struct dead_filter *f)
-{
-    f->has_payment = uuid_parse(value, &f->payment);
-    return f->has_payment;
-}
-
-static void check_times(const struct dead_filter *f, struct json_problems *p)
-{
-    if (f->from_ms && f->to_ms && f->from_ms >= f->to_ms)
-        json_problem_in(p, "to", "must be later than from", "from より後にしてください");
-}
 
 /* --- the query --- */
 
 static bool query_kind(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_text(value, &((struct dlq_page *)ctx)->filter.kind);
+    return query_text(value, LIMIT_DEAD_TEXT, &((struct dlq_page *)ctx)->filter.kind);
 }
 
 static bool query_ref(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_text(value, &((struct dlq_page *)ctx)->filter.ref);
+    return query_text(value, LIMIT_DEAD_TEXT, &((struct dlq_page *)ctx)->filter.ref);
 }
 
 static bool query_reason(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_text(value, &((struct dlq_page *)ctx)->filter.reason);
+    return query_text(value, LIMIT_DEAD_TEXT, &((struct dlq_page *)ctx)->filter.reason);
 }
 
 static bool query_cause(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_text(value, &((struct dlq_page *)ctx)->filter.cause);
+    return query_text(value, LIMIT_DEAD_TEXT, &((struct dlq_page *)ctx)->filter.cause);
 }
 
 static bool query_payment(struct request *r, void *ctx, struct str value)
 {
+    struct dead_filter *f = &((struct dlq_page *)ctx)->filter;
+
     (void)r;
-    return set_payment(value, &((struct dlq_page *)ctx)->filter);
+    f->has_payment = uuid_parse(value, &f->payment);
+    return f->has_payment;
 }
 
 static bool query_from(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_time(value, &((struct dlq_page *)ctx)->filter.from_ms);
+    return query_time(value, &((struct dlq_page *)ctx)->filter.from_ms);
 }
 
 static bool query_to(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return set_time(value, &((struct dlq_page *)ctx)->filter.to_ms);
+    return query_time(value, &((struct dlq_page *)ctx)->filter.to_ms);
 }
 
-static bool query_count(struct request *r, void *ctx, struct str value)
+static bool query_page_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
     return query_limit(value, LIMIT_PAGE, &((struct dlq_page *)ctx)->limit);
 }
 
-static bool query_place(struct request *r, void *ctx, struct str value)
+static bool query_dead_cursor(struct request *r, void *ctx, struct str value)
 {
     struct dlq_page *g = ctx;
 
@@ -122,15 +79,15 @@ static bool query_place(struct request *r, void *ctx, struct str value)
 bool dlq_read_page(struct request *r, struct dlq_page *ret_page)
 {
     static const struct query_parameter parameters[] = {
-        { "kind", query_kind, WORDS_TEXT },
-        { "ref", query_ref, WORDS_TEXT },
-        { "paymentId", query_payment, WORDS_UUID },
-        { "reason", query_reason, WORDS_TEXT },
-        { "cause", query_cause, WORDS_TEXT },
-        { "from", query_from, WORDS_TIME },
-        { "to", query_to, WORDS_TIME },
-        QUERY_LIMIT(query_count),
-        QUERY_CURSOR(query_place),
+        { "kind", query_kind, QUERY_TEXT_WORDS },
+        { "ref", query_ref, QUERY_TEXT_WORDS },
+        { "paymentId", query_payment, QUERY_UUID_WORDS },
+        { "reason", query_reason, QUERY_TEXT_WORDS },
+        { "cause", query_cause, QUERY_TEXT_WORDS },
+        { "from", query_from, QUERY_TIME_WORDS },
+        { "to", query_to, QUERY_TIME_WORDS },
+        QUERY_LIMIT(query_page_limit),
+        QUERY_CURSOR(query_dead_cursor),
     };
     struct json_problems problems;
 
@@ -138,18 +95,18 @@ bool dlq_read_page(struct request *r, struct dlq_page *ret_page)
     if (!query_read(r, parameters, COUNT(parameters), ret_page))
         return false;
     fields_problems(r, &problems);
-    check_times(&ret_page->filter, &problems);
+    query_check_times(ret_page->filter.from_ms, ret_page->filter.to_ms, &problems);
     return !fields_refused(r, &problems);
 }
 
 /* --- the query of groups --- */
 
-struct groups_query { /* first, so that the readers above serve it too */
-    struct dlq_page page;
+struct groups_query {
+    struct dlq_page page; /* first, so that the readers above work on it, too */
     struct dead_groups *groups;
 };
 
-static bool query_group(struct request *r, void *ctx, struct str value)
+static bool query_group_cursor(struct request *r, void *ctx, struct str value)
 {
     return dead_groups_cursor(&r->arena, value, ((struct groups_query *)ctx)->groups);
 }
@@ -157,9 +114,9 @@ static bool query_group(struct request *r, void *ctx, struct str value)
 bool dlq_read_groups(struct request *r, struct dead_groups *ret_groups)
 {
     static const struct query_parameter parameters[] = {
-        { "kind", query_kind, WORDS_TEXT }, { "from", query_from, WORDS_TIME },
-        { "to", query_to, WORDS_TIME },     QUERY_LIMIT(query_count),
-        QUERY_CURSOR(query_group),
+        { "kind", query_kind, QUERY_TEXT_WORDS }, { "from", query_from, QUERY_TIME_WORDS },
+        { "to", query_to, QUERY_TIME_WORDS },     QUERY_LIMIT(query_page_limit),
+        QUERY_CURSOR(query_group_cursor),
     };
     struct groups_query q = { .page = { .limit = PAGE_DEFAULT }, .groups = ret_groups };
     const struct dead_filter *f = &q.page.filter;
@@ -169,7 +126,7 @@ bool dlq_read_groups(struct request *r, struct dead_groups *ret_groups)
     if (!query_read(r, parameters, COUNT(parameters), &q))
         return false;
     fields_problems(r, &problems);
-    check_times(f, &problems);
+    query_check_times(f->from_ms, f->to_ms, &problems);
     ret_groups->kind = f->kind;
     ret_groups->from_ms = f->from_ms;
     ret_groups->to_ms = f->to_ms;
@@ -181,47 +138,44 @@ bool dlq_read_groups(struct request *r, struct dead_groups *ret_groups)
 
 bool dlq_read_id(struct request *r, const struct dead_letters *letters, struct uuid *ret_id)
 {
-    struct json_problems problems;
-
     if (dead_id_read(letters, r->params[0], ret_id))
         return true;
-    fields_problems(r, &problems);
-    json_problem_in(&problems, "id", WORDS_ID);
-    return !fields_refused(r, &problems);
+    fields_refuse(r, "id", WORDS_ID);
+    return false;
 }
 
 /* --- the body --- */
 
-struct dlq_input_reading {
+struct dlq_body_reading {
     struct request *request;
     struct dead_act *act;
     struct json_problems problems;
     bool no_memory;
 };
 
-static void body_text(struct dlq_input_reading *g, const cJSON *o, const char *field,
+static void body_text(struct dlq_body_reading *g, const cJSON *o, const char *field,
                       struct str *ret_text)
 {
     struct str text;
 
     if (!json_get_str(o, field, false, LIMIT_DEAD_TEXT, &text, &g->problems))
         return;
-    if (is_text(text))
+    if (query_text(text, LIMIT_DEAD_TEXT, ret_text))
         *ret_text = fields_keep(g->request, text, &g->no_memory);
     else
-        json_problem_in(&g->problems, field, WORDS_TEXT);
+        json_problem_in(&g->problems, field, QUERY_TEXT_WORDS);
 }
 
-static void body_time(struct dlq_input_reading *g, const cJSON *o, const char *field,
+static void body_time(struct dlq_body_reading *g, const cJSON *o, const char *field,
                       int64_t *ret_ms)
 {
     struct str text;
 
-    if (json_get_str(o, field, false, TIME_MAX, &text, &g->problems) && !set_time(text, ret_ms))
-        json_problem_in(&g->problems, field, WORDS_TIME);
+    if (json_get_str(o, field, false, TIME_MAX, &text, &g->problems) && !query_time(text, ret_ms))
+        json_problem_in(&g->problems, field, QUERY_TIME_WORDS);
 }
 
-static void read_filter(struct dlq_input_reading *g, const cJSON *o)
+static void read_filter(struct dlq_body_reading *g, const cJSON *o)
 {
     static const char *const names[] = {
         "kind", "ref", "paymentId", "reason", "cause", "from", "to"
@@ -241,7 +195,7 @@ static void read_filter(struct dlq_input_reading *g, const cJSON *o)
     f->has_payment = fields_uuid(o, "paymentId", false, &f->payment, &g->problems);
     body_time(g, o, "from", &f->from_ms);
     body_time(g, o, "to", &f->to_ms);
-    check_times(f, &g->problems);
+    query_check_times(f->from_ms, f->to_ms, &g->problems);
     fields_only(o, names, COUNT(names), &g->problems);
     if (g->problems.count == before && dead_filter_is_empty(f))
         json_problem_in(
@@ -249,7 +203,7 @@ static void read_filter(struct dlq_input_reading *g, const cJSON *o)
             "条件がありません。すべてを対象にするには \"all\": true を指定してください");
 }
 
-static void read_ids(struct dlq_input_reading *g, const cJSON *list)
+static void read_ids(struct dlq_body_reading *g, const cJSON *list)
 {
     size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0, i = 0;
     struct uuid *ids;
@@ -276,7 +230,7 @@ static void read_ids(struct dlq_input_reading *g, const cJSON *list)
     g->act->id_count = n;
 }
 
-static void read_place(struct dlq_input_reading *g, const cJSON *body)
+static void read_limit_and_cursor(struct dlq_body_reading *g, const cJSON *body)
 {
     struct dead_act *act = g->act;
     struct str text;
@@ -289,15 +243,15 @@ static void read_place(struct dlq_input_reading *g, const cJSON *body)
         json_problem_in(&g->problems, "cursor", WORDS_CURSOR);
 }
 
-static const cJSON *dlq_input_member(const cJSON *body, const char *name)
+static const cJSON *body_member(const cJSON *body, const char *name)
 {
     return cJSON_GetObjectItemCaseSensitive(body, name);
 }
 
-/* Exactly one of them says which letters are meant: never all of them by accident. */
-static void read_choice(struct dlq_input_reading *g, const cJSON *body)
+/* Exactly one of ids, filter and all. */
+static void read_selection(struct dlq_body_reading *g, const cJSON *body)
 {
-    const cJSON *ids = dlq_input_member(body, "ids"), *filter = dlq_input_member(body, "filter");
+    const cJSON *ids = body_member(body, "ids"), *filter = body_member(body, "filter");
     bool all = false;
 
     json_get_bool(body, "all", false, &all, &g->problems);
@@ -312,29 +266,29 @@ static void read_choice(struct dlq_input_reading *g, const cJSON *body)
         read_ids(g, ids);
     if (filter)
         read_filter(g, filter);
-    if (ids && (dlq_input_member(body, "limit") || dlq_input_member(body, "cursor")))
+    if (ids && (body_member(body, "limit") || body_member(body, "cursor")))
         json_problem_in(&g->problems, "ids", "take neither limit nor cursor",
                         "limit や cursor とは併用できません");
 }
 
-static void read_body(struct dlq_input_reading *g, const cJSON *body)
+static void read_body(struct dlq_body_reading *g, const cJSON *body)
 {
     static const char *const names[] = { "ids", "filter", "all", "dryRun", "limit", "cursor" };
 
-    read_choice(g, body);
-    read_place(g, body);
+    read_selection(g, body);
+    read_limit_and_cursor(g, body);
     json_get_bool(body, "dryRun", false, &g->act->dry_run, &g->problems);
     fields_only(body, names, COUNT(names), &g->problems);
 }
 
-/* Reads a body by one of the functions around here. */
-ANSWERS static bool read_with(struct request *r, struct dead_act *act,
-                              void (*read)(struct dlq_input_reading *g, const cJSON *body,
-                                           int64_t *ret_rate),
-                              int64_t *ret_rate)
+/* Reads the body with the function given. False: the answer was sent. */
+ANSWERS static bool dlq_read_with(struct request *r, struct dead_act *act,
+                                  void (*read)(struct dlq_body_reading *g, const cJSON *body,
+                                               int64_t *ret_rate),
+                                  int64_t *ret_rate)
 {
     CLEANUP(json_freep) cJSON *body = NULL;
-    struct dlq_input_reading g = { .request = r, .act = act };
+    struct dlq_body_reading g = { .request = r, .act = act };
 
     if (!fields_body(r, &body))
         return false;
@@ -343,7 +297,7 @@ ANSWERS static bool read_with(struct request *r, struct dead_act *act,
     return !fields_failed(r, &g.problems, g.no_memory ? ERR_NO_MEMORY : OK);
 }
 
-static void read_act(struct dlq_input_reading *g, const cJSON *body, int64_t *ret_rate)
+static void read_act(struct dlq_body_reading *g, const cJSON *body, int64_t *ret_rate)
 {
     (void)ret_rate;
     read_body(g, body);
@@ -352,60 +306,59 @@ static void read_act(struct dlq_input_reading *g, const cJSON *body, int64_t *re
 bool dlq_read_act(struct request *r, struct dead_act *ret_act)
 {
     ret_act->limit = LIMIT_DEAD_ACT_USUAL;
-    return read_with(r, ret_act, read_act, NULL);
+    return dlq_read_with(r, ret_act, read_act, NULL);
 }
 
 /* --- redrives and replays --- */
 
 /* A dry run needs no rate. */
-static void read_rate(struct dlq_input_reading *g, const cJSON *body, int64_t *ret_rate)
+static void read_rate(struct dlq_body_reading *g, const cJSON *body, int64_t *ret_rate)
 {
     json_get_bool(body, "dryRun", false, &g->act->dry_run, &g->problems);
     json_get_int(body, "ratePerSecond", !g->act->dry_run, 1, LIMIT_REDRIVE_RATE, ret_rate,
                  &g->problems);
 }
 
-static void read_redrive(struct dlq_input_reading *g, const cJSON *body, int64_t *ret_rate)
+static void read_redrive(struct dlq_body_reading *g, const cJSON *body, int64_t *ret_rate)
 {
     static const char *const names[] = { "ids", "filter", "all", "dryRun", "ratePerSecond" };
 
-    read_choice(g, body);
+    read_selection(g, body);
     read_rate(g, body, ret_rate);
     fields_only(body, names, COUNT(names), &g->problems);
 }
 
 bool dlq_read_redrive(struct request *r, struct dead_act *ret_act, int64_t *ret_rate)
 {
-    return read_with(r, ret_act, read_redrive, ret_rate);
+    return dlq_read_with(r, ret_act, read_redrive, ret_rate);
 }
 
-static void read_replay(struct dlq_input_reading *g, const cJSON *body, int64_t *ret_rate)
+static void read_replay(struct dlq_body_reading *g, const cJSON *body, int64_t *ret_rate)
 {
     static const char *const names[] = {
         "eventId", "from", "to", "type", "dryRun", "ratePerSecond"
     };
     struct dead_filter *f = &g->act->filter;
-    bool span = dlq_input_member(body, "from") || dlq_input_member(body, "to") ||
-                dlq_input_member(body, "type");
+    bool span = body_member(body, "from") || body_member(body, "to") || body_member(body, "type");
 
     body_text(g, body, "eventId", &f->ref);
     body_text(g, body, "type", &f->kind);
     body_time(g, body, "from", &f->from_ms);
     body_time(g, body, "to", &f->to_ms);
-    check_times(f, &g->problems);
+    query_check_times(f->from_ms, f->to_ms, &g->problems);
     read_rate(g, body, ret_rate);
     fields_only(body, names, COUNT(names), &g->problems);
-    if (!!dlq_input_member(body, "eventId") + span != 1)
+    if (!!body_member(body, "eventId") + span != 1)
         json_problem_in(&g->problems, "body",
                         "must name the events by \"eventId\", or by \"from\" and \"to\"",
                         "\"eventId\" または \"from\" と \"to\" で対象を指定してください");
-    else if (span && !(dlq_input_member(body, "from") && dlq_input_member(body, "to")))
-        json_problem_in(&g->problems, dlq_input_member(body, "from") ? "to" : "from", WORDS_TIME);
+    else if (span && !(body_member(body, "from") && body_member(body, "to")))
+        json_problem_in(&g->problems, body_member(body, "from") ? "to" : "from", QUERY_TIME_WORDS);
 }
 
 bool dlq_read_replay(struct request *r, struct dead_act *ret_act, int64_t *ret_rate)
 {
-    return read_with(r, ret_act, read_replay, ret_rate);
+    return dlq_read_with(r, ret_act, read_replay, ret_rate);
 }
 
 /* --- an edited body --- */
@@ -436,6 +389,6 @@ bool dlq_read_edit(struct request *r, bool *ret_has, struct str *ret_body)
         return true;
     if (!fields_body(r, &body))
         return false;
-    *ret_has = body->child != NULL; /* {} is a retry as it is */
+    *ret_has = body->child != NULL; /* {} retries the stored body */
     return !*ret_has || read_edited(r, body, ret_body);
 }

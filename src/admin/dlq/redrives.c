@@ -1,6 +1,7 @@
-/* redrives.c - see redrives.h. What a redrive would take is counted first, in units that only read;
- * then one unit writes its row and its message. What dies in between is counted by nobody and
- * taken: the place where it ends is the moment of the start. */
+/* redrives.c - a redrive is counted first, in read-only units of work; then one unit stores its row
+ * and its queue message, and the job does the rest. A message that dies between the count and the
+ * start is taken without having been counted, since a redrive ends at the moment of its start. A
+ * crash before the start leaves nothing; after it the job continues. */
 #include "admin/dlq/redrives.h"
 
 #include "admin/dlq/input.h"
@@ -13,36 +14,36 @@
 
 enum { PAGE_DEFAULT = 20 };
 
-struct redrives_look { /* one request, in its own arena */
+struct redrives_read_call { /* one request, in its own arena */
     struct api_answer answer;
     int limit;
-    struct uuid id, user; /* id: of one, or the page's upper end */
+    struct uuid id, user; /* id: of the redrive, or the page's upper end */
 };
 
-struct redrive_starting {
+struct redrive_start_call {
     struct api_answer answer;
     const struct api_redrives *api;
-    struct dead_act act; /* counts */
+    struct dead_act act; /* only counts */
     struct redrive_new new;
 };
 
-/* --- looking --- */
+/* --- reading --- */
 
-static bool redrive_query_count(struct request *r, void *ctx, struct str value)
+static bool redrive_query_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct redrives_look *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct redrives_read_call *)ctx)->limit);
 }
 
-static bool redrive_query_place(struct request *r, void *ctx, struct str value)
+static bool redrive_query_cursor(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return uuid_parse(value, &((struct redrives_look *)ctx)->id);
+    return uuid_parse(value, &((struct redrives_read_call *)ctx)->id);
 }
 
 static enum err redrive_read_page(struct tx *tx, struct unit *u)
 {
-    struct redrives_look *l = CONTAINER_OF(u, struct redrives_look, answer.unit);
+    struct redrives_read_call *l = CONTAINER_OF(u, struct redrives_read_call, answer.unit);
 
     return redrive_page(tx, u->arena, l->id, l->limit, &l->answer.text);
 }
@@ -50,9 +51,9 @@ static enum err redrive_read_page(struct tx *tx, struct unit *u)
 void api_redrive_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "redrive.list", UNIT_READ, redrive_read_page, NULL };
-    static const struct query_parameter parameters[] = { QUERY_LIMIT(redrive_query_count),
-                                                         QUERY_CURSOR(redrive_query_place) };
-    struct redrives_look *l = api_room(r, sizeof(*l));
+    static const struct query_parameter parameters[] = { QUERY_LIMIT(redrive_query_limit),
+                                                         QUERY_CURSOR(redrive_query_cursor) };
+    struct redrives_read_call *l = api_room(r, sizeof(*l));
 
     (void)p;
     if (!l)
@@ -65,14 +66,14 @@ void api_redrive_list(struct request *r, void *ctx, const struct principal *p)
 
 static enum err redrive_read_one(struct tx *tx, struct unit *u)
 {
-    struct redrives_look *l = CONTAINER_OF(u, struct redrives_look, answer.unit);
+    struct redrives_read_call *l = CONTAINER_OF(u, struct redrives_read_call, answer.unit);
 
     return redrive_show(tx, u->arena, l->id, &l->answer.text);
 }
 
 static enum err redrive_cancel_one(struct tx *tx, struct unit *u)
 {
-    struct redrives_look *l = CONTAINER_OF(u, struct redrives_look, answer.unit);
+    struct redrives_read_call *l = CONTAINER_OF(u, struct redrives_read_call, answer.unit);
 
     return redrive_cancel(tx, u->arena, l->id, l->user, &l->answer.text);
 }
@@ -80,7 +81,7 @@ static enum err redrive_cancel_one(struct tx *tx, struct unit *u)
 static void redrive_post_one(struct request *r, void *ctx, const struct principal *p,
                              const struct unit_kind *kind)
 {
-    struct redrives_look *l = api_room(r, sizeof(*l));
+    struct redrives_read_call *l = api_room(r, sizeof(*l));
 
     if (!l || !fields_path_id(r, &l->id))
         return;
@@ -104,16 +105,16 @@ void api_redrive_cancel(struct request *r, void *ctx, const struct principal *p)
 
 /* --- starting --- */
 
-static enum err redrive_store_start(struct tx *tx, struct unit *u)
+static enum err redrive_run_start(struct tx *tx, struct unit *u)
 {
-    struct redrive_starting *s = CONTAINER_OF(u, struct redrive_starting, answer.unit);
+    struct redrive_start_call *s = CONTAINER_OF(u, struct redrive_start_call, answer.unit);
 
     return redrive_start(tx, u->arena, s->api->redrives, &s->new, &s->answer.text);
 }
 
-static void redrive_show_started(struct unit *u)
+static void redrive_answer_start(struct unit *u)
 {
-    struct redrive_starting *s = CONTAINER_OF(u, struct redrive_starting, answer.unit);
+    struct redrive_start_call *s = CONTAINER_OF(u, struct redrive_start_call, answer.unit);
 
     if (u->err)
         reply_problem(s->answer.request, u->err, NULL);
@@ -121,7 +122,7 @@ static void redrive_show_started(struct unit *u)
         reply_send(s->answer.request, 202, S("application/json"), s->answer.text);
 }
 
-static void redrive_answer_count(struct redrive_starting *s)
+static void redrive_answer_count(struct redrive_start_call *s)
 {
     char text[96];
     struct request *r = s->answer.request;
@@ -136,10 +137,10 @@ static void redrive_answer_count(struct redrive_starting *s)
         reply_problem(r, ERR_NO_MEMORY, NULL);
 }
 
-/* Counted: the answer, or the start. */
-static void redrives_counted(struct redrive_starting *s, bool dry_run)
+/* After the count: answers it, or starts the redrive. */
+static void redrive_after_count(struct redrive_start_call *s, bool dry_run)
 {
-    static const struct unit_kind kind = { "redrive.start", UNIT_FRONT, redrive_store_start, NULL };
+    static const struct unit_kind kind = { "redrive.start", UNIT_FRONT, redrive_run_start, NULL };
     struct request *r = s->answer.request;
 
     if (dry_run) {
@@ -147,13 +148,13 @@ static void redrives_counted(struct redrive_starting *s, bool dry_run)
         return;
     }
     s->new.id = env_uuid(r->env);
-    api_answer_post(&s->answer, r, s->api->store, &kind, redrive_show_started);
+    api_answer_post(&s->answer, r, s->api->store, &kind, redrive_answer_start);
 }
 
-ANSWERS static struct redrive_starting *redrive_starting_new(struct request *r, void *ctx,
-                                                             const struct principal *p)
+ANSWERS static struct redrive_start_call *redrive_start_call_new(struct request *r, void *ctx,
+                                                                 const struct principal *p)
 {
-    struct redrive_starting *s = api_room(r, sizeof(*s));
+    struct redrive_start_call *s = api_room(r, sizeof(*s));
 
     if (!s)
         return NULL;
@@ -168,16 +169,16 @@ ANSWERS static struct redrive_starting *redrive_starting_new(struct request *r, 
     return NULL;
 }
 
-/* --- of letters --- */
+/* --- redrives --- */
 
 static enum err redrive_count_letters(struct tx *tx, struct unit *u)
 {
-    return dead_act_step(tx, &CONTAINER_OF(u, struct redrive_starting, answer.unit)->act);
+    return dead_act_step(tx, &CONTAINER_OF(u, struct redrive_start_call, answer.unit)->act);
 }
 
 static void redrive_letters_counted(struct unit *u);
 
-static void redrive_count_on(struct redrive_starting *s)
+static void redrive_post_count(struct redrive_start_call *s)
 {
     static const struct unit_kind kind = { "redrive.count", UNIT_READ, redrive_count_letters,
                                            NULL };
@@ -190,12 +191,12 @@ static void redrive_count_on(struct redrive_starting *s)
 
 static void redrive_letters_counted(struct unit *u)
 {
-    struct redrive_starting *s = CONTAINER_OF(u, struct redrive_starting, answer.unit);
+    struct redrive_start_call *s = CONTAINER_OF(u, struct redrive_start_call, answer.unit);
     struct dead_act *act = &s->act;
     bool dry_run = s->new.rate == 0;
 
     if (dead_act_took(act, u->err)) {
-        redrive_count_on(s);
+        redrive_post_count(s);
         return;
     }
     if (act->err) {
@@ -207,45 +208,45 @@ static void redrive_letters_counted(struct unit *u)
     s->new.ids = act->ids;
     s->new.id_count = act->id_count;
     s->new.filter = act->filter;
-    redrives_counted(s, dry_run);
+    redrive_after_count(s, dry_run);
 }
 
 void api_redrive_start(struct request *r, void *ctx, const struct principal *p)
 {
-    struct redrive_starting *s = redrive_starting_new(r, ctx, p);
+    struct redrive_start_call *s = redrive_start_call_new(r, ctx, p);
 
     if (!s || !dlq_read_redrive(r, &s->act, &s->new.rate))
         return;
     if (s->act.dry_run)
         s->new.rate = 0;
-    s->act.dry_run = true; /* here it only counts */
+    s->act.dry_run = true; /* the act only counts */
     s->act.limit = LIMIT_DEAD_ACT + 1;
-    redrive_count_on(s);
+    redrive_post_count(s);
 }
 
-/* --- of events --- */
+/* --- replays --- */
 
 static enum err redrive_count_events(struct tx *tx, struct unit *u)
 {
-    struct redrive_starting *s = CONTAINER_OF(u, struct redrive_starting, answer.unit);
+    struct redrive_start_call *s = CONTAINER_OF(u, struct redrive_start_call, answer.unit);
 
     return replay_count(tx, &s->new.filter, &s->new.matched, &s->new.exact);
 }
 
 static void redrive_events_counted(struct unit *u)
 {
-    struct redrive_starting *s = CONTAINER_OF(u, struct redrive_starting, answer.unit);
+    struct redrive_start_call *s = CONTAINER_OF(u, struct redrive_start_call, answer.unit);
 
     if (u->err)
         reply_problem(s->answer.request, u->err, NULL);
     else
-        redrives_counted(s, s->act.dry_run);
+        redrive_after_count(s, s->act.dry_run);
 }
 
 void api_replay_start(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "replay.count", UNIT_READ, redrive_count_events, NULL };
-    struct redrive_starting *s = redrive_starting_new(r, ctx, p);
+    struct redrive_start_call *s = redrive_start_call_new(r, ctx, p);
 
     if (!s || !dlq_read_replay(r, &s->act, &s->new.rate))
         return;

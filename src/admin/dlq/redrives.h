@@ -1,4 +1,5 @@
-/* redrives.h - dead letters tried again at a rate, and events applied again, for admin (Q6, O8). */
+/* redrives.h - redrives (dead letters retried at a rate) and replays (events applied again), for
+ * operators (Q6, O8). */
 #pragma once
 
 #include "auth/auth.h"
@@ -12,7 +13,7 @@ struct api_redrives {
     const struct redrives *redrives;
 };
 
-/* POST /api/v1/admin/redrives: 202, or how many they would be (dryRun) */
+/* POST /api/v1/admin/redrives: 202, or with dryRun only a count */
 void api_redrive_start(struct request *r, void *ctx, const struct principal *p);
 /* POST /api/v1/admin/replays: the same for events */
 void api_replay_start(struct request *r, void *ctx, const struct principal *p);

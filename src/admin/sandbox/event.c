@@ -1,6 +1,5 @@
-/* event.c - one event as Stripe would send it, to our own door over HTTP. A broken one
- * names a payment that there never was: the worker waits for it, gives up, and it is a dead letter.
- */
+/* event.c - sends one event, as Stripe would, to our own webhook endpoint over HTTP. A broken event
+ * names a payment that does not exist, so its job retries, gives up and leaves a dead letter. */
 #include "admin/sandbox/sandbox.h"
 #include "base/hex.h"
 #include "base/json/write.h"
@@ -15,13 +14,13 @@
 
 enum { TYPE_MAX = 100, DIGEST = 32, EVENT_MAX = 4096, SIGNATURE_MAX = 128, ID_TEXT = 4 + 32 };
 
-struct sandbox_event_sending {
+struct sandbox_event_input {
     struct str type;
     bool broken;
     char id[ID_TEXT + 1], object[ID_TEXT + 1];
 };
 
-/* --- what is asked for --- */
+/* --- the request --- */
 
 /* "payment_intent.succeeded": words of a-z, 0-9 and _, with dots between them. */
 static bool sandbox_event_is_type(struct str t)
@@ -41,7 +40,7 @@ static bool sandbox_event_is_type(struct str t)
     return any && !dot;
 }
 
-ANSWERS static bool sandbox_event_read_wish(struct request *r, struct sandbox_event_sending *s)
+ANSWERS static bool sandbox_event_read_body(struct request *r, struct sandbox_event_input *s)
 {
     static const char *const names[] = { "type", "broken" };
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -71,7 +70,8 @@ static void sandbox_event_make_id(struct env *env, const char *prefix, char text
     *hex_put(text + snprintf(text, 5, "%s", prefix), id.b, sizeof(id.b)) = '\0';
 }
 
-/* Of "charge.dispute.created" it is "dispute"; of "checkout.session.completed" both words. */
+/* The type of the event's object: "dispute" for "charge.dispute.created", "checkout.session" for
+ * "checkout.session.completed". */
 static struct str sandbox_event_object(struct str type)
 {
     struct str object = type;
@@ -101,7 +101,7 @@ static const char *sandbox_event_prefix_of(struct str object)
     return "ob_";
 }
 
-static void sandbox_event_write(struct buf *b, struct env *env, struct sandbox_event_sending *s)
+static void sandbox_event_write(struct buf *b, struct env *env, struct sandbox_event_input *s)
 {
     struct str object = sandbox_event_object(s->type);
 
@@ -147,7 +147,7 @@ static bool sandbox_event_sign(struct str secret, struct str body, int64_t t,
     return true;
 }
 
-/* --- sent --- */
+/* --- sending --- */
 
 static void sandbox_event_sent(struct sandbox_calls *e)
 {
@@ -167,7 +167,7 @@ static void sandbox_event_sent(struct sandbox_calls *e)
 }
 
 /* False: no memory. */
-static bool sandbox_event_add(struct sandbox_calls *e, struct sandbox_event_sending *s)
+static bool sandbox_event_add(struct sandbox_calls *e, struct sandbox_event_input *s)
 {
     struct env *env = e->request->env;
     struct arena *a = &e->request->arena;
@@ -190,10 +190,10 @@ static bool sandbox_event_add(struct sandbox_calls *e, struct sandbox_event_send
 
 void api_sandbox_event(struct request *r, void *ctx, const struct principal *p)
 {
-    struct sandbox_event_sending s = { 0 };
+    struct sandbox_event_input s = { 0 };
     struct sandbox_calls *calls;
 
-    if (!query_read(r, NULL, 0, NULL) || !sandbox_event_read_wish(r, &s))
+    if (!query_read(r, NULL, 0, NULL) || !sandbox_event_read_body(r, &s))
         return;
     calls = sandbox_calls_new(r, ctx, p);
     if (!calls)

@@ -1,5 +1,5 @@
-/* faults.c - the switches of /_sandbox in one object: {"faults","webhooks","chaos"}, each
- * as the sandbox's own routes of these names show it and take it. */
+/* faults.c - the switches of /_sandbox in one object, {"faults","webhooks","chaos"}. Each member
+ * has the form of the sandbox's own route of that name. */
 #include "admin/sandbox/sandbox.h"
 #include "base/limits.h"
 #include "endpoint/answer.h"
@@ -10,8 +10,8 @@
 
 enum { SHOWN = 3 };
 
-/* The answers end with a line end, which JSON does not mind. /_sandbox/faults has its list in an
- * object of that name already. */
+/* Joins the last three answers. That of /_sandbox/faults is {"faults":[...]} already, so its
+ * closing brace is cut off and the others are added. */
 static void sandbox_faults_show(struct sandbox_calls *e)
 {
     const struct sandbox_call *s = &e->steps[e->count - SHOWN];
@@ -65,7 +65,7 @@ enum { AT_FAULT, AT_WEBHOOKS, AT_CHAOS, AT_COUNT };
 
 static const char *const names[AT_COUNT] = { "fault", "webhooks", "chaos" };
 
-/* False: 400 or 415 was answered. What is inside of each the sandbox itself judges. */
+/* False: 400 or 415 was answered. The sandbox itself checks the content of each switch. */
 ANSWERS static bool sandbox_faults_read_switches(struct request *r, struct json_value v[AT_COUNT])
 {
     CLEANUP(json_freep) cJSON *body = NULL;
@@ -114,7 +114,7 @@ void api_sandbox_set_faults(struct request *r, void *ctx, const struct principal
     sandbox_faults_then_show(calls);
 }
 
-/* --- DELETE: all of it as it was at first --- */
+/* --- DELETE: all switches back to their defaults --- */
 
 void api_sandbox_clear_faults(struct request *r, void *ctx, const struct principal *p)
 {

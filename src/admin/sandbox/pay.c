@@ -1,8 +1,8 @@
-/* pay.c - a payment to look at, as a customer's server would make it:
+/* pay.c - creates a payment for demonstration, as a merchant's server would:
  *
- *   a booking (one commit) --> create, by the flow --> capture, where that was asked for --> 201
+ *   a booking (one commit) --> create --> capture, if requested --> 201
  *
- * Killed in between, what was reached stands like any other booking or payment. */
+ * After a crash in between, the booking and the payment remain as they are, like any others. */
 #include "admin/sandbox/sandbox.h"
 #include "base/limits.h"
 #include "booking/booking.h"
@@ -17,15 +17,15 @@
 
 enum { MEMBERS_MAX = 64 };
 
-/* Whose bookings these are: the one of dev mode's banner. */
+/* The owner of these bookings: the user that the banner of dev mode shows. */
 static const struct uuid customer = { { 0x01, 0x90, 0, 0, 0, 0, 0x70, 0, 0x80, 0, 0, 0, 0, 0, 0xd3,
                                         0xa0 } };
 
-struct sandbox_paying { /* one request, in its own arena */
+struct sandbox_pay_call { /* one request, in its own arena */
     struct unit unit;
     struct request *request;
     const struct api_sandbox *api;
-    struct uuid user; /* who asks */
+    struct uuid user; /* the operator */
     struct money money;
     struct str method, method_type, description;
     bool capture;
@@ -35,7 +35,7 @@ struct sandbox_paying { /* one request, in its own arena */
 
 /* --- the answer --- */
 
-static void sandbox_pay_refuse(struct request *r, const struct operate *o)
+static void sandbox_pay_answer_problem(struct request *r, const struct operate *o)
 {
     char id[UUID_TEXT + 1], members[MEMBERS_MAX] = "";
     int n = 0;
@@ -48,11 +48,11 @@ static void sandbox_pay_refuse(struct request *r, const struct operate *o)
                        (struct str){ members, (size_t)n });
 }
 
-static void sandbox_pay_show(struct request *r, const struct operate *o)
+static void sandbox_pay_answer(struct request *r, const struct operate *o)
 {
     struct buf b;
 
-    if (o->status >= 400) { /* a problem that was kept */
+    if (o->status >= 400) { /* a stored problem */
         reply_send(r, o->status, S("application/problem+json"), o->body);
         return;
     }
@@ -67,9 +67,9 @@ static void sandbox_pay_show(struct request *r, const struct operate *o)
     buf_release(&b);
 }
 
-/* --- by the flow --- */
+/* --- create and capture --- */
 
-static void sandbox_pay_begin(struct sandbox_paying *p, struct operate *o,
+static void sandbox_pay_begin(struct sandbox_pay_call *p, struct operate *o,
                               void (*done)(struct operate *))
 {
     struct request *r = p->request;
@@ -89,25 +89,26 @@ static void sandbox_pay_begin(struct sandbox_paying *p, struct operate *o,
 
 static void sandbox_pay_captured(struct operate *o)
 {
-    struct sandbox_paying *p = CONTAINER_OF(o, struct sandbox_paying, take);
+    struct sandbox_pay_call *p = CONTAINER_OF(o, struct sandbox_pay_call, take);
 
     if (o->err)
-        sandbox_pay_refuse(p->request, o);
+        sandbox_pay_answer_problem(p->request, o);
     else
-        sandbox_pay_show(p->request, o);
+        sandbox_pay_answer(p->request, o);
 }
 
-/* What was declined, or waits for its customer, cannot be captured: it is shown as it is. */
+/* A payment that was declined or waits for the customer cannot be captured: it is shown as it
+ * is. */
 static void sandbox_pay_created(struct operate *o)
 {
-    struct sandbox_paying *p = CONTAINER_OF(o, struct sandbox_paying, create);
+    struct sandbox_pay_call *p = CONTAINER_OF(o, struct sandbox_pay_call, create);
 
     if (o->err) {
-        sandbox_pay_refuse(p->request, o);
+        sandbox_pay_answer_problem(p->request, o);
         return;
     }
     if (!p->capture || o->status != 201 || o->settled_as != PAYMENT_AUTHORIZED) {
-        sandbox_pay_show(p->request, o);
+        sandbox_pay_answer(p->request, o);
         return;
     }
     p->take = (struct operate){ .kind = OP_CAPTURE, .payment = o->payment_id };
@@ -119,7 +120,7 @@ static void sandbox_pay_created(struct operate *o)
 
 static enum err sandbox_pay_book(struct tx *tx, struct unit *u)
 {
-    struct sandbox_paying *p = CONTAINER_OF(u, struct sandbox_paying, unit);
+    struct sandbox_pay_call *p = CONTAINER_OF(u, struct sandbox_pay_call, unit);
     struct booking_change c = { .id = p->booking,
                                 .user_id = customer,
                                 .money = p->money,
@@ -135,7 +136,7 @@ static enum err sandbox_pay_book(struct tx *tx, struct unit *u)
 
 static void sandbox_pay_booked(struct unit *u)
 {
-    struct sandbox_paying *p = CONTAINER_OF(u, struct sandbox_paying, unit);
+    struct sandbox_pay_call *p = CONTAINER_OF(u, struct sandbox_pay_call, unit);
     struct operate *o = &p->create;
 
     if (u->err) {
@@ -153,7 +154,7 @@ static void sandbox_pay_booked(struct unit *u)
     sandbox_pay_begin(p, o, sandbox_pay_created);
 }
 
-/* --- what is asked for --- */
+/* --- the request --- */
 
 static bool sandbox_pay_is_type(struct str method)
 {
@@ -167,8 +168,8 @@ static bool sandbox_pay_is_type(struct str method)
     return false;
 }
 
-/* A test card's token, or a way to pay that is no card. */
-static void sandbox_pay_read_method(const cJSON *body, struct sandbox_paying *p,
+/* The token of a test card, or a type of payment method. */
+static void sandbox_pay_read_method(const cJSON *body, struct sandbox_pay_call *p,
                                     struct json_problems *problems)
 {
     struct str method;
@@ -187,7 +188,7 @@ static void sandbox_pay_read_method(const cJSON *body, struct sandbox_paying *p,
                         "のいずれかにしてください");
 }
 
-static void sandbox_pay_read_money(const cJSON *body, struct sandbox_paying *p,
+static void sandbox_pay_read_money(const cJSON *body, struct sandbox_pay_call *p,
                                    struct json_problems *problems)
 {
     int64_t amount = 0;
@@ -200,7 +201,7 @@ static void sandbox_pay_read_money(const cJSON *body, struct sandbox_paying *p,
                         "この通貨では使えない金額です");
 }
 
-ANSWERS static bool sandbox_pay_read_wish(struct request *r, struct sandbox_paying *p)
+ANSWERS static bool sandbox_pay_read_body(struct request *r, struct sandbox_pay_call *p)
 {
     static const char *const names[] = { "amount", "currency", "method", "capture", "description" };
     struct str *const texts[] = { &p->method, &p->method_type, &p->description };
@@ -225,12 +226,12 @@ ANSWERS static bool sandbox_pay_read_wish(struct request *r, struct sandbox_payi
 void api_sandbox_pay(struct request *r, void *ctx, const struct principal *who)
 {
     static const struct unit_kind kind = { "sandbox.book", UNIT_FRONT, sandbox_pay_book, NULL };
-    struct sandbox_paying *p;
+    struct sandbox_pay_call *p;
 
     if (!query_read(r, NULL, 0, NULL))
         return;
     p = api_room(r, sizeof(*p));
-    if (!p || !sandbox_pay_read_wish(r, p))
+    if (!p || !sandbox_pay_read_body(r, p))
         return;
     p->request = r;
     p->api = ctx;

@@ -1,3 +1,8 @@
+/* request.c - a chain of HTTP calls to the sandbox:
+ *
+ *   audit line (one commit) --> call --> call --> ... --> done() answers the request
+ *
+ * A crash leaves the audit line and the calls that were made; nothing is repeated. */
 #include "admin/sandbox/sandbox.h"
 #include "base/limits.h"
 #include "endpoint/act.h"
@@ -40,9 +45,9 @@ struct sandbox_call *sandbox_calls_add(struct sandbox_calls *e, struct str metho
 
 /* --- one call after another --- */
 
-static void next_step(struct sandbox_calls *e);
+static void sandbox_calls_next(struct sandbox_calls *e);
 
-static void sandbox_request_refuse(struct sandbox_calls *e)
+static void sandbox_calls_answer_problem(struct sandbox_calls *e)
 {
     const struct call *c = &e->call;
 
@@ -54,19 +59,19 @@ static void sandbox_request_refuse(struct sandbox_calls *e)
         reply_send(e->request, c->status, S("application/problem+json"), c->answer);
 }
 
-static void sandbox_request_answered(struct call *c)
+static void sandbox_calls_answered(struct call *c)
 {
     struct sandbox_calls *e = CONTAINER_OF(c, struct sandbox_calls, call);
 
     if (c->result != CALL_ANSWERED || c->status < 200 || c->status > 299) {
-        sandbox_request_refuse(e);
+        sandbox_calls_answer_problem(e);
         return;
     }
     e->steps[e->at++].answer = c->answer;
-    next_step(e);
+    sandbox_calls_next(e);
 }
 
-static void next_step(struct sandbox_calls *e)
+static void sandbox_calls_next(struct sandbox_calls *e)
 {
     const struct sandbox_call *s = &e->steps[e->at];
     size_t n = 0;
@@ -89,32 +94,32 @@ static void next_step(struct sandbox_calls *e)
                              .once = true,
                              .arena = &e->request->arena,
                              .executor = e->request->executor,
-                             .done = sandbox_request_answered };
+                             .done = sandbox_calls_answered };
     client_call(e->api->client, &e->call);
 }
 
-/* --- written down first --- */
+/* --- the audit line comes first --- */
 
-static enum err write_down(struct tx *tx, struct unit *u)
+static enum err sandbox_calls_audit(struct tx *tx, struct unit *u)
 {
     struct sandbox_calls *e = CONTAINER_OF(u, struct sandbox_calls, unit);
 
     return act_audit(tx, e->operation, e->subject, e->detail, e->user);
 }
 
-static void written_down(struct unit *u)
+static void sandbox_calls_audited(struct unit *u)
 {
     struct sandbox_calls *e = CONTAINER_OF(u, struct sandbox_calls, unit);
 
     if (u->err)
         reply_problem(e->request, u->err, NULL);
     else
-        next_step(e);
+        sandbox_calls_next(e);
 }
 
 void sandbox_calls_begin(struct sandbox_calls *e)
 {
-    static const struct unit_kind kind = { "sandbox.act", UNIT_FRONT, write_down, NULL };
+    static const struct unit_kind kind = { "sandbox.act", UNIT_FRONT, sandbox_calls_audit, NULL };
 
     for (size_t i = 0; i < e->count; i++)
         if (!e->steps[i].url.p) {
@@ -122,10 +127,11 @@ void sandbox_calls_begin(struct sandbox_calls *e)
             return;
         }
     if (!e->operation) {
-        next_step(e);
+        sandbox_calls_next(e);
         return;
     }
-    e->unit =
-        (struct unit){ .kind = &kind, .executor = e->request->executor, .done = written_down };
+    e->unit = (struct unit){ .kind = &kind,
+                             .executor = e->request->executor,
+                             .done = sandbox_calls_audited };
     store_post(e->api->payments->runtime.store, &e->unit);
 }

@@ -1,7 +1,7 @@
-/* sandbox.h - the sandbox from the operator's page (O8, G3): a payment to look at, what goes wrong,
- * an event. There only where the sandbox runs in this process. Everything goes its real way: a
- * payment through the flow, the switches over the sandbox's own HTTP, an event through the webhook
- * door. */
+/* sandbox.h - the sandbox on the admin page (O8, G3): create a payment, switch faults, send an
+ * event. It exists only where the sandbox runs in this process. Everything takes its real way: a
+ * payment is a payment's operation, faults are switched over the sandbox's HTTP, and an event goes
+ * over HTTP to our webhook endpoint. */
 #pragma once
 
 #include "auth/auth.h"
@@ -13,8 +13,8 @@ struct api_sandbox {
     struct payments *payments;
     struct client *client;
     struct str base;        /* of the sandbox: http://127.0.0.1:12111 */
-    struct str webhook_url; /* of our own door, */
-    struct str secret;      /* and what it wants events signed by */
+    struct str webhook_url; /* of our own webhook endpoint */
+    struct str secret;      /* that endpoint's signing secret */
 };
 
 /* ctx: struct api_sandbox. In pay.c, faults.c (three of them) and event.c. */
@@ -34,7 +34,8 @@ struct sandbox_call {
     struct str answer;            /* out */
 };
 
-/* Calls one after another, in the request's arena. The act is written down before the first. */
+/* HTTP calls to the sandbox, one after another, in the request's arena. The audit line is committed
+ * before the first call. */
 struct sandbox_calls {
     struct unit unit;
     struct call call;
@@ -43,15 +44,15 @@ struct sandbox_calls {
     const struct api_sandbox *api;
     struct sandbox_call steps[SANDBOX_CALLS_MAX];
     size_t count, at;
-    const char *operation; /* of the audit line; NULL: it changes nothing */
+    const char *operation; /* of the audit line; NULL: a read, without one */
     struct str subject, detail;
     struct uuid user;
-    void (*done)(struct sandbox_calls *e); /* every step was answered 2xx; answers the request */
+    void (*done)(struct sandbox_calls *e); /* answers the request when all steps got 2xx */
 };
 struct sandbox_calls *sandbox_calls_new(
     struct request *r, const struct api_sandbox *api,
     const struct principal *p) ANSWERS; /* NULL: that was answered */
 struct sandbox_call *sandbox_calls_add(struct sandbox_calls *e, struct str method, const char *path,
                                        struct str body); /* below api->base */
-/* What a step is refused with is the answer; a sandbox that does not answer is 502. */
+/* The first 4xx of a step is the answer; a sandbox that fails or does not answer is 502. */
 void sandbox_calls_begin(struct sandbox_calls *e);

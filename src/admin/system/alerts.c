@@ -1,4 +1,5 @@
-/* alerts.c - a rule of one node lives on the watch's executor, one of all nodes in the database:
+/* alerts.c - the state of a node's rules lives on the watch's executor, that of rules for all nodes
+ * in the database:
  *
  *     request's loop --> watch's executor: this node's rules --> a read: the rows --> the answer */
 #include "admin/system/alerts.h"
@@ -11,7 +12,7 @@
 
 enum { ANSWER_MAX = 256 * 1024 };
 
-struct alerts_look { /* one request, in its own arena */
+struct alerts_call { /* one request, in its own arena */
     struct api_answer answer;
     struct task task;
     const struct api_alerts *api;
@@ -40,7 +41,7 @@ static void alerts_out_ms(struct buf *b, const char *name, int64_t ms)
         out_json(b, name, S("null"));
 }
 
-static void alerts_add_row(struct buf *b, const struct alerts_look *l, const struct alert_row *row)
+static void alerts_add_row(struct buf *b, const struct alerts_call *c, const struct alert_row *row)
 {
     const struct alert_rule *r = alert_rule(row->alert);
 
@@ -52,7 +53,7 @@ static void alerts_add_row(struct buf *b, const struct alerts_look *l, const str
     out_text(b, "node", str_of(row->node));
     out_text(b, "state", str_of(alert_status_word(row->state.status)));
     alerts_out_number(b, "value", row->state.value);
-    alerts_out_number(b, "threshold", alert_threshold(row->alert, l->api->watch->desk->unknown_ms));
+    alerts_out_number(b, "threshold", alert_threshold(row->alert, c->api->watch->desk->unknown_ms));
     out_text(b, "unit", str_of(r->unit));
     alerts_out_ms(b, "windowMs", r->window_ms);
     out_int(b, "forMs", r->for_ms);
@@ -65,78 +66,79 @@ static void alerts_add_row(struct buf *b, const struct alerts_look *l, const str
     buf_char(b, '}');
 }
 
-static struct alert_row alerts_stored_row(const struct alerts_look *l, enum alert a)
+static struct alert_row alerts_stored_row(const struct alerts_call *c, enum alert a)
 {
-    for (size_t i = 0; i < l->count; i++)
-        if (l->rows[i].alert == a && !l->rows[i].node[0])
-            return l->rows[i];
+    for (size_t i = 0; i < c->count; i++)
+        if (c->rows[i].alert == a && !c->rows[i].node[0])
+            return c->rows[i];
     return (struct alert_row){ .alert = a };
 }
 
-static void alerts_add_rules(struct buf *b, const struct alerts_look *l)
+static void alerts_add_rules(struct buf *b, const struct alerts_call *c)
 {
     for (int i = 0; i < ALERTS; i++) {
-        struct alert_row row = l->own[i];
+        struct alert_row row = c->own[i];
 
         if (alert_rule((enum alert)i)->of_all) {
-            row = alerts_stored_row(l, (enum alert)i);
-            row.state.value = alert_value_of_all((enum alert)i, &l->facts);
+            row = alerts_stored_row(c, (enum alert)i);
+            row.state.value = alert_value_of_all((enum alert)i, &c->facts);
         }
-        alerts_add_row(b, l, &row);
+        alerts_add_row(b, c, &row);
     }
 }
 
-static void alerts_add_other_nodes(struct buf *b, const struct alerts_look *l)
+static void alerts_add_other_nodes(struct buf *b, const struct alerts_call *c)
 {
-    for (size_t i = 0; i < l->count; i++)
-        if (l->rows[i].node[0] && strcmp(l->rows[i].node, l->own[0].node) != 0)
-            alerts_add_row(b, l, &l->rows[i]);
+    for (size_t i = 0; i < c->count; i++)
+        if (c->rows[i].node[0] && strcmp(c->rows[i].node, c->own[0].node) != 0)
+            alerts_add_row(b, c, &c->rows[i]);
 }
 
 static enum err alerts_read_rows(struct tx *tx, struct unit *u)
 {
-    struct alerts_look *l = CONTAINER_OF(u, struct alerts_look, answer.unit);
+    struct alerts_call *c = CONTAINER_OF(u, struct alerts_call, answer.unit);
     struct buf b;
     enum err e;
 
-    l->now_ms = env_now_ms(tx_env(tx));
-    e = alert_facts_read(tx, l->now_ms, &l->facts);
-    if (!e)
-        e = alert_rows_read(tx, l->rows, &l->count);
+    c->now_ms = env_now_ms(tx_env(tx));
+    e = alert_facts_read(tx, c->now_ms, &c->facts);
+    if (e)
+        return e;
+    e = alert_rows_read(tx, c->rows, &c->count);
     if (e)
         return e;
     buf_init(&b, ANSWER_MAX);
     buf_char(&b, '{');
-    out_time(&b, "at", l->now_ms);
-    out_text(&b, "node", str_of(l->own[0].node));
+    out_time(&b, "at", c->now_ms);
+    out_text(&b, "node", str_of(c->own[0].node));
     out_json(&b, "data", S("["));
-    alerts_add_rules(&b, l);
-    alerts_add_other_nodes(&b, l);
+    alerts_add_rules(&b, c);
+    alerts_add_other_nodes(&b, c);
     buf_add(&b, S("]}"));
-    l->answer.text = out_done(&b, u->arena);
-    return l->answer.text.p ? OK : ERR_NO_MEMORY;
+    c->answer.text = out_done(&b, u->arena);
+    return c->answer.text.p ? OK : ERR_NO_MEMORY;
 }
 
 /* --- the request --- */
 
-static void alerts_at_home(struct task *t)
+static void alerts_on_executor(struct task *t)
 {
     static const struct unit_kind kind = { "alerts.list", UNIT_READ, alerts_read_rows, NULL };
-    struct alerts_look *l = CONTAINER_OF(t, struct alerts_look, task);
+    struct alerts_call *c = CONTAINER_OF(t, struct alerts_call, task);
 
-    memcpy(l->own, l->api->watch->own, sizeof(l->own));
-    api_answer_post(&l->answer, l->answer.request, l->api->store, &kind, api_answer_show);
+    memcpy(c->own, c->api->watch->own, sizeof(c->own));
+    api_answer_post(&c->answer, c->answer.request, c->api->store, &kind, api_answer_show);
 }
 
 void api_alerts_list(struct request *r, void *ctx, const struct principal *p)
 {
-    struct alerts_look *l = api_room(r, sizeof(*l));
+    struct alerts_call *c = api_room(r, sizeof(*c));
 
     (void)p;
-    if (!l)
+    if (!c)
         return;
-    l->api = ctx;
-    l->answer.request = r;
-    l->task = (struct task){ .run = alerts_at_home };
-    executor_post(l->api->watch->executor, &l->task);
+    c->api = ctx;
+    c->answer.request = r;
+    c->task = (struct task){ .run = alerts_on_executor };
+    executor_post(c->api->watch->executor, &c->task);
 }

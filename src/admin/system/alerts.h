@@ -1,4 +1,4 @@
-/* alerts.h - GET /api/v1/admin/alerts: every rule, how it stands, and what to do (O4). */
+/* alerts.h - GET /api/v1/admin/alerts: every alert rule, its state and what to do (O4). */
 #pragma once
 
 #include "auth/auth.h"

@@ -5,7 +5,7 @@
 #include "queue/queue.h"
 #include "store/store.h"
 
-enum { FORGET_MS = 24 * 3600 * 1000 }; /* nodes that were not seen for so long */
+enum { FORGET_MS = 24 * 3600 * 1000 }; /* nodes not seen for this long are removed */
 
 struct readiness {
     struct unit unit;
@@ -20,7 +20,7 @@ void api_healthz(struct request *r, void *ctx)
     reply_send(r, 200, S("application/json"), S("{\"status\":\"ok\"}\n"));
 }
 
-static const char *why_not_ready(const struct readiness *c)
+static const char *readiness_why_not(const struct readiness *c)
 {
     if (server_stopping(c->request->server))
         return "the server is stopping";
@@ -33,10 +33,10 @@ static const char *why_not_ready(const struct readiness *c)
     return NULL;
 }
 
-static void system_health_answer(struct unit *u)
+static void readiness_answer(struct unit *u)
 {
     struct readiness *c = CONTAINER_OF(u, struct readiness, unit);
-    const char *why = why_not_ready(c);
+    const char *why = readiness_why_not(c);
     struct buf text;
 
     buf_init(&text, 4096);
@@ -57,28 +57,29 @@ static void system_health_answer(struct unit *u)
     buf_release(&text);
 }
 
-/* A real write: a disk that is full or read-only is found here and not by the next webhook. */
-static enum err system_health_prove(struct tx *tx, struct unit *u)
+/* Writes a row, so that a full or read-only disk is found here and not by the next webhook. */
+static enum err readiness_probe(struct tx *tx, struct unit *u)
 {
     struct readiness *c = CONTAINER_OF(u, struct readiness, unit);
     struct env *env = tx_env(tx);
     int64_t now = env_now_ms(env);
     enum err e = TX_DO(tx, STMT_node_seen, -1, V_BLOB(uuid_bytes(&env->node)), V_INT(now));
 
-    if (!e)
-        e = TX_DO(tx, STMT_node_seen_forget, -1, V_INT(now - FORGET_MS));
+    if (e)
+        return e;
+    e = TX_DO(tx, STMT_node_seen_forget, -1, V_INT(now - FORGET_MS));
     return e ? e : queue_read_state(tx, now, &c->state);
 }
 
 void api_readyz(struct request *r, void *ctx)
 {
-    static const struct unit_kind kind = { "ready.prove", UNIT_FRONT, system_health_prove, NULL };
+    static const struct unit_kind kind = { "ready.prove", UNIT_FRONT, readiness_probe, NULL };
     struct readiness *c = api_room(r, sizeof(*c));
 
     if (!c)
         return;
     c->request = r;
     c->health = ctx;
-    c->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = system_health_answer };
+    c->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = readiness_answer };
     store_post(c->health->store, &c->unit);
 }

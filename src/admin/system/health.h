@@ -1,7 +1,6 @@
 /* health.h - GET /healthz: the process lives. GET /readyz: it can do its work (O9): the store took
- * a write just now, the oldest ready message is young, the backlog is below its limit, and nobody
- * asked us to stop. A process can be alive while its workers are dead, so readiness measures
- * progress: the age of the oldest ready message. */
+ * a write just now, the oldest ready message is not too old, the backlog is below its limit, and
+ * the server is not stopping. Readiness measures progress, not liveness. */
 #pragma once
 
 #include "http/http.h"

@@ -1,6 +1,6 @@
-/* live.c - all of it is in memory, on the watch's executor:
+/* live.c - the points are in memory, on the watch's executor:
  *
- *     request's loop --> watch's executor: the points wanted --> request's loop: the answer */
+ *     request's loop --> watch's executor: points since `since` --> request's loop: answer */
 #include "admin/system/live.h"
 
 #include "base/json/write.h"
@@ -11,7 +11,7 @@
 
 enum { ANSWER_MAX = 512 * 1024 };
 
-struct system_live_look { /* one request, in its own arena */
+struct live_call { /* one request, in its own arena */
     struct task task;
     struct request *request;
     const struct live_watch *watch;
@@ -49,52 +49,52 @@ static void live_add_point(struct buf *b, const struct live_point *p)
     buf_char(b, '}');
 }
 
-static void system_live_answer(struct task *t)
+static void live_answer(struct task *t)
 {
-    struct system_live_look *l = CONTAINER_OF(t, struct system_live_look, task);
-    struct buf text = l->text; /* the request's arena ends with the reply */
+    struct live_call *c = CONTAINER_OF(t, struct live_call, task);
+    struct buf text = c->text; /* a copy, since the reply frees c */
 
     if (text.failed)
-        reply_problem(l->request, ERR_NO_MEMORY, NULL);
+        reply_problem(c->request, ERR_NO_MEMORY, NULL);
     else
-        reply_send(l->request, 200, S("application/json"), buf_str(&text));
+        reply_send(c->request, 200, S("application/json"), buf_str(&text));
     buf_release(&text);
 }
 
-static void live_add_points(struct system_live_look *l, const struct live *live)
+static void live_add_points(struct live_call *c, const struct live *live)
 {
     size_t n = live ? live_count(live) : 0, shown = 0;
 
     for (size_t i = 0; i < n; i++) {
         const struct live_point *p = live_at(live, i);
 
-        if (p->at_ms <= l->since_ms)
+        if (p->at_ms <= c->since_ms)
             continue;
         if (shown++)
-            buf_char(&l->text, ',');
-        live_add_point(&l->text, p);
+            buf_char(&c->text, ',');
+        live_add_point(&c->text, p);
     }
 }
 
-static void live_at_home(struct task *t)
+static void live_on_executor(struct task *t)
 {
-    struct system_live_look *l = CONTAINER_OF(t, struct system_live_look, task);
+    struct live_call *c = CONTAINER_OF(t, struct live_call, task);
 
-    buf_init(&l->text, ANSWER_MAX);
-    buf_char(&l->text, '{');
-    out_time(&l->text, "asOf", env_now_ms(l->request->env));
-    out_int(&l->text, "intervalMs", LIMIT_LIVE_MS);
-    out_json(&l->text, "points", S("["));
-    live_add_points(l, l->watch->live);
-    buf_add(&l->text, S("]}"));
-    l->task = (struct task){ .run = system_live_answer };
-    executor_post(l->request->executor, &l->task);
+    buf_init(&c->text, ANSWER_MAX);
+    buf_char(&c->text, '{');
+    out_time(&c->text, "asOf", env_now_ms(c->request->env));
+    out_int(&c->text, "intervalMs", LIMIT_LIVE_MS);
+    out_json(&c->text, "points", S("["));
+    live_add_points(c, c->watch->live);
+    buf_add(&c->text, S("]}"));
+    c->task = (struct task){ .run = live_answer };
+    executor_post(c->request->executor, &c->task);
 }
 
 static bool live_read_since(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return time_parse(value, &((struct system_live_look *)ctx)->since_ms);
+    return time_parse(value, &((struct live_call *)ctx)->since_ms);
 }
 
 void api_live_get(struct request *r, void *ctx, const struct principal *p)
@@ -103,13 +103,13 @@ void api_live_get(struct request *r, void *ctx, const struct principal *p)
         { "since", live_read_since, "must be a time like 2026-11-16T09:30:00.000Z",
           "2026-11-16T09:30:00.000Z のような日時にしてください" },
     };
-    struct system_live_look *l = api_room(r, sizeof(*l));
+    struct live_call *c = api_room(r, sizeof(*c));
 
     (void)p;
-    if (!l || !query_read(r, parameters, COUNT(parameters), l))
+    if (!c || !query_read(r, parameters, COUNT(parameters), c))
         return;
-    l->request = r;
-    l->watch = ctx;
-    l->task = (struct task){ .run = live_at_home };
-    executor_post(l->watch->executor, &l->task);
+    c->request = r;
+    c->watch = ctx;
+    c->task = (struct task){ .run = live_on_executor };
+    executor_post(c->watch->executor, &c->task);
 }

@@ -1,3 +1,6 @@
+/* metrics.c - two parts: every answer is counted when it is sent, and gauges are read from the
+ * store only when /metrics is scraped. If the database is away, its gauges keep their last
+ * values. */
 #include "admin/system/metrics.h"
 
 #include "admin/sandbox/sandbox.h"
@@ -15,7 +18,6 @@
 
 enum { METRICS_MAX = 1024 * 1024 };
 
-/* Gauges are read when somebody asks, so that nobody pays for them while nobody does. */
 struct scrape {
     struct unit unit;
     struct request *request;
@@ -26,14 +28,14 @@ struct scrape {
 
 /* --- which format --- */
 
-static bool is_text(struct str type)
+static bool accept_is_text(struct str type)
 {
     return str_eq_nocase(type, S("text/plain")) || str_eq_nocase(type, S("text/*")) ||
            str_eq_nocase(type, S("*/*"));
 }
 
-/* "0.75" in thousandths; what is no weight counts for 1. */
-static int weight_of(struct str q)
+/* "0.75" in thousandths; an invalid weight counts as 1. */
+static int accept_weight(struct str q)
 {
     int weight = 0, unit = 1000;
 
@@ -47,41 +49,42 @@ static int weight_of(struct str q)
     return weight < 1000 ? weight : 1000;
 }
 
-struct system_metrics_wish { /* one element of Accept */
+struct accept_element { /* one element of Accept */
     struct str type, version;
     int weight;
 };
 
-static struct system_metrics_wish read_wish(struct str element)
+static struct accept_element accept_read_element(struct str element)
 {
-    struct system_metrics_wish w = { .type = str_trim(str_cut(&element, ';')), .weight = 1000 };
+    struct accept_element w = { .type = str_trim(str_cut(&element, ';')), .weight = 1000 };
 
     while (element.n) {
         struct str value = str_cut(&element, ';'), name = str_trim(str_cut(&value, '='));
 
         value = str_trim(value);
         if (str_eq_nocase(name, S("q")))
-            w.weight = weight_of(value);
+            w.weight = accept_weight(value);
         else if (str_eq_nocase(name, S("version")))
             w.version = value;
     }
     return w;
 }
 
-/* Wanted more than the plain text; where both weigh the same, it is the one that says more. */
-static bool wants_openmetrics(const struct request *r)
+/* Whether Accept prefers OpenMetrics; at equal weights it wins, since it carries more
+ * information. */
+static bool metrics_wants_openmetrics(const struct request *r)
 {
     struct str accept = request_header(r, S("Accept"), NULL);
     int openmetrics = 0, text = 0;
 
     while (accept.n) {
-        struct system_metrics_wish w = read_wish(str_cut(&accept, ','));
+        struct accept_element w = accept_read_element(str_cut(&accept, ','));
         bool ours = !w.version.n || str_eq(w.version, S("1.0.0"));
 
         if (str_eq_nocase(w.type, S("application/openmetrics-text")) && ours &&
             w.weight > openmetrics)
             openmetrics = w.weight;
-        else if (is_text(w.type) && w.weight > text)
+        else if (accept_is_text(w.type) && w.weight > text)
             text = w.weight;
     }
     return openmetrics && openmetrics >= text;
@@ -89,7 +92,7 @@ static bool wants_openmetrics(const struct request *r)
 
 /* --- answers --- */
 
-static bool creates_payment(const struct route *route)
+static bool metrics_creates_payment(const struct route *route)
 {
     authorized_handler h = route ? authorized_handler_of(route) : NULL;
 
@@ -97,8 +100,8 @@ static bool creates_payment(const struct route *route)
            h == api_sandbox_pay;
 }
 
-/* False: it is neither; what fails by ourselves stands in ichido_http_requests_total. */
-static bool create_status(const struct request *r, int status, enum create_status *ret)
+/* False: it counts as none of them; our own failures are in ichido_http_requests_total. */
+static bool metrics_create_status(const struct request *r, int status, enum create_status *ret)
 {
     if (status == 502 || status == 504)
         *ret = CREATE_GATEWAY_ERROR;
@@ -111,12 +114,12 @@ static bool create_status(const struct request *r, int status, enum create_statu
     return true;
 }
 
-static void count_create(const struct request *r, int status)
+static void metrics_count_create(const struct request *r, int status)
 {
     struct env *env = r->env;
     enum create_status s;
 
-    if (!create_status(r, status, &s))
+    if (!metrics_create_status(r, status, &s))
         return;
     metrics_count_at(env->metrics, COUNT_PAYMENT_CREATE, AT((unsigned char)s), 1);
     metrics_time_at(env->metrics, TIME_CREATE, AT((unsigned char)s),
@@ -131,13 +134,13 @@ void api_count_answer(const struct request *r, int status)
         metrics_count_at(r->env->metrics, COUNT_HTTP, AT((unsigned char)class), 1);
     if (r->note == NOTE_REPLAYED)
         metrics_count(r->env->metrics, COUNT_IDEMPOTENCY_HIT, 1);
-    else if (creates_payment(r->route))
-        count_create(r, status);
+    else if (metrics_creates_payment(r->route))
+        metrics_count_create(r, status);
 }
 
 /* --- the scrape --- */
 
-static void set_gauges(struct metrics *m, const struct scrape *s)
+static void metrics_set_gauges(struct metrics *m, const struct scrape *s)
 {
     struct server_counts http = server_counts(s->request->server);
     struct store_health store = store_health(s->parts->store);
@@ -149,7 +152,7 @@ static void set_gauges(struct metrics *m, const struct scrape *s)
     metrics_set(m, GAUGE_WAITING, store.waiting);
     metrics_set(m, GAUGE_WAL, (double)store.wal_bytes);
     if (s->unit.err)
-        return; /* the database is away: its last known numbers stand, readyz says why */
+        return; /* the database is away: its gauges keep their last values */
     metrics_set(m, GAUGE_OLDEST, (double)s->state.oldest_ready_ms / 1000);
     metrics_set(m, GAUGE_DEAD, (double)s->state.dead);
     metrics_set(m, GAUGE_DEAD_OLDEST, (double)s->state.dead_oldest_ms / 1000);
@@ -157,14 +160,14 @@ static void set_gauges(struct metrics *m, const struct scrape *s)
     metrics_set(m, GAUGE_UNKNOWN_OLDEST, (double)s->unknown.oldest_ms / 1000);
 }
 
-static void system_metrics_answer(struct unit *u)
+static void metrics_answer(struct unit *u)
 {
     struct scrape *s = CONTAINER_OF(u, struct scrape, unit);
     struct request *r = s->request;
-    bool openmetrics = wants_openmetrics(r);
+    bool openmetrics = metrics_wants_openmetrics(r);
     struct buf text;
 
-    set_gauges(r->env->metrics, s);
+    metrics_set_gauges(r->env->metrics, s);
     buf_init(&text, METRICS_MAX);
     metrics_print(r->env->metrics, openmetrics, &text);
     if (text.failed)
@@ -177,10 +180,9 @@ static void system_metrics_answer(struct unit *u)
     buf_release(&text);
 }
 
-static enum err read_state(struct tx *tx, struct unit *u)
+static enum err metrics_read_state(struct tx *tx, struct unit *u)
 {
     struct scrape *s = CONTAINER_OF(u, struct scrape, unit);
-
     int64_t now_ms = env_now_ms(tx_env(tx));
     enum err e = queue_read_state(tx, now_ms, &s->state);
 
@@ -189,14 +191,13 @@ static enum err read_state(struct tx *tx, struct unit *u)
 
 void api_metrics(struct request *r, void *ctx)
 {
-    static const struct unit_kind kind = { "metrics.read", UNIT_READ, read_state, NULL };
+    static const struct unit_kind kind = { "metrics.read", UNIT_READ, metrics_read_state, NULL };
     struct scrape *s = api_room(r, sizeof(*s));
 
     if (!s)
         return;
     s->request = r;
     s->parts = ctx;
-    s->unit =
-        (struct unit){ .kind = &kind, .executor = r->executor, .done = system_metrics_answer };
+    s->unit = (struct unit){ .kind = &kind, .executor = r->executor, .done = metrics_answer };
     store_post(s->parts->store, &s->unit);
 }

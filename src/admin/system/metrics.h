@@ -1,4 +1,4 @@
-/* metrics.h - GET /metrics, and what answers to clients count for in it (O2). */
+/* metrics.h - GET /metrics, and counting the answers to clients (O2). */
 #pragma once
 
 #include "http/http.h"
@@ -13,5 +13,5 @@ struct api_metrics {
 
 void api_metrics(struct request *r, void *ctx); /* ctx: struct api_metrics */
 
-/* Of every answer, before it is sent: for server_options.replied. */
+/* Counts an answer before it is sent; for server_options.replied. */
 void api_count_answer(const struct request *r, int status);

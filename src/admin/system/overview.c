@@ -1,4 +1,4 @@
-/* overview.c - what this node has in memory, then what the database says:
+/* overview.c - first what this node has in memory, then what the database has:
  *
  *     request's loop --> payments' executor: gateways, queue --> a unit that reads --> the answer
  */
@@ -15,7 +15,7 @@
 
 enum { ANSWER_MAX = 64 * 1024 };
 
-struct system_overview_look { /* one request, in its own arena */
+struct overview_call { /* one request, in its own arena */
     struct api_answer answer;
     struct task task;
     const struct api_overview *api;
@@ -24,7 +24,7 @@ struct system_overview_look { /* one request, in its own arena */
     struct overview found;
 };
 
-/* Up to most - 1 they are counted. */
+/* A count of `most` was cut off there, so it is shown as most - 1 and not exact. */
 static void overview_out_counted(struct buf *b, const char *name, int64_t count, int64_t most,
                                  int64_t oldest_ms, int64_t now_ms)
 {
@@ -36,19 +36,19 @@ static void overview_out_counted(struct buf *b, const char *name, int64_t count,
     buf_char(b, '}');
 }
 
-static void overview_out_gateways(struct buf *b, const struct system_overview_look *l)
+static void overview_out_gateways(struct buf *b, const struct overview_call *c)
 {
     static const char *const words[] = {
         [GUARD_CLOSED] = "closed", [GUARD_OPEN] = "open", [GUARD_PROBING] = "half_open"
     };
-    const struct gateways *g = l->api->payments->gateways;
+    const struct gateways *g = c->api->payments->gateways;
 
     out_json(b, "gateways", S("["));
     for (size_t i = 0; i < g->count; i++) {
         buf_add(b, i ? S(",{") : S("{"));
         out_text(b, "name", str_of(g->all[i]->name));
-        out_text(b, "state", str_of(words[l->gateways[i].state]));
-        out_int(b, "inFlight", l->gateways[i].underway);
+        out_text(b, "state", str_of(words[c->gateways[i].state]));
+        out_int(b, "inFlight", c->gateways[i].underway);
         buf_char(b, '}');
     }
     buf_char(b, ']');
@@ -72,14 +72,14 @@ static void overview_out_sums(struct buf *b, const char *name, const struct over
     buf_char(b, ']');
 }
 
-static void overview_out_today(struct buf *b, const struct system_overview_look *l)
+static void overview_out_today(struct buf *b, const struct overview_call *c)
 {
-    const struct overview *o = &l->found;
+    const struct overview *o = &c->found;
     bool exact = o->payments < LIMIT_TODAY_SEEN;
 
     out_json(b, "today", S("{"));
-    out_text(b, "zone", l->api->time_zone);
-    out_time(b, "since", l->since_ms);
+    out_text(b, "zone", c->api->time_zone);
+    out_time(b, "since", c->since_ms);
     out_int(b, "payments", exact ? o->payments : LIMIT_TODAY_SEEN - 1);
     overview_out_sums(b, "captured", o, false);
     overview_out_sums(b, "refunded", o, true);
@@ -87,41 +87,41 @@ static void overview_out_today(struct buf *b, const struct system_overview_look 
     buf_char(b, '}');
 }
 
-static void overview_out_node(struct buf *b, const struct system_overview_look *l)
+static void overview_out_node(struct buf *b, const struct overview_call *c)
 {
     out_json(b, "node", S("{"));
-    out_uuid(b, "id", l->api->payments->runtime.env->node);
-    out_time(b, "startedAt", l->api->watch->started_ms);
-    out_text(b, "version", str_of(l->api->version));
-    out_text(b, "database", str_of(l->api->database));
+    out_uuid(b, "id", c->api->payments->runtime.env->node);
+    out_time(b, "startedAt", c->api->watch->started_ms);
+    out_text(b, "version", str_of(c->api->version));
+    out_text(b, "database", str_of(c->api->database));
     buf_char(b, '}');
 }
 
-static void overview_out_all(struct buf *b, const struct system_overview_look *l)
+static void overview_out_all(struct buf *b, const struct overview_call *c)
 {
-    const struct overview *o = &l->found;
+    const struct overview *o = &c->found;
 
     buf_char(b, '{');
-    out_time(b, "asOf", l->now_ms);
+    out_time(b, "asOf", c->now_ms);
     overview_out_counted(b, "dead", o->queue.dead, LIMIT_DEAD_SEEN, o->queue.dead_oldest_ms,
-                         l->now_ms);
+                         c->now_ms);
     overview_out_counted(b, "unknown", o->unknown.count, LIMIT_UNKNOWN_SEEN, o->unknown.oldest_ms,
-                         l->now_ms);
+                         c->now_ms);
     out_json(b, "queue", S("{"));
-    out_int(b, "live", l->live);
+    out_int(b, "live", c->live);
     out_int(b, "oldestReadyMs", o->queue.oldest_ready_ms);
     buf_char(b, '}');
     out_json(b, "alerts", S("{"));
     out_int(b, "firing", o->firing);
     buf_char(b, '}');
-    overview_out_gateways(b, l);
-    overview_out_today(b, l);
-    overview_out_node(b, l);
+    overview_out_gateways(b, c);
+    overview_out_today(b, c);
+    overview_out_node(b, c);
     buf_char(b, '}');
 }
 
-/* What was just read is what the live points show of it, until the next look or scrape. */
-static void system_overview_note(struct metrics *m, const struct overview *o)
+/* Sets the gauges to what was just read; the live points show these until the next read. */
+static void overview_set_gauges(struct metrics *m, const struct overview *o)
 {
     metrics_set(m, GAUGE_OLDEST, (double)o->queue.oldest_ready_ms / 1000);
     metrics_set(m, GAUGE_DEAD, (double)o->queue.dead);
@@ -132,45 +132,45 @@ static void system_overview_note(struct metrics *m, const struct overview *o)
 
 static enum err overview_read_all(struct tx *tx, struct unit *u)
 {
-    struct system_overview_look *l = CONTAINER_OF(u, struct system_overview_look, answer.unit);
-    enum err e = overview_read(tx, l->now_ms, l->since_ms, &l->found);
+    struct overview_call *c = CONTAINER_OF(u, struct overview_call, answer.unit);
+    enum err e = overview_read(tx, c->now_ms, c->since_ms, &c->found);
     struct buf b;
 
     if (e)
         return e;
-    system_overview_note(tx_env(tx)->metrics, &l->found);
+    overview_set_gauges(tx_env(tx)->metrics, &c->found);
     buf_init(&b, ANSWER_MAX);
-    overview_out_all(&b, l);
-    l->answer.text = out_done(&b, u->arena);
-    return l->answer.text.p ? OK : ERR_NO_MEMORY;
+    overview_out_all(&b, c);
+    c->answer.text = out_done(&b, u->arena);
+    return c->answer.text.p ? OK : ERR_NO_MEMORY;
 }
 
-static void overview_at_home(struct task *t)
+static void overview_on_executor(struct task *t)
 {
     static const struct unit_kind kind = { "overview.read", UNIT_READ, overview_read_all, NULL };
-    struct system_overview_look *l = CONTAINER_OF(t, struct system_overview_look, task);
-    const struct payments *p = l->api->payments;
+    struct overview_call *c = CONTAINER_OF(t, struct overview_call, task);
+    const struct payments *p = c->api->payments;
 
     for (size_t i = 0; i < p->gateways->count; i++)
-        l->gateways[i] = guard_look(p->gateways->guards[i]);
-    l->live = queue_live(p->runtime.queue);
-    l->now_ms = env_now_ms(p->runtime.env);
-    l->since_ms = day_begins_ms(l->api->zone, day_at(l->api->zone, l->now_ms));
-    api_answer_post(&l->answer, l->answer.request, p->runtime.store, &kind, api_answer_show);
+        c->gateways[i] = guard_look(p->gateways->guards[i]);
+    c->live = queue_live(p->runtime.queue);
+    c->now_ms = env_now_ms(p->runtime.env);
+    c->since_ms = day_begins_ms(c->api->zone, day_at(c->api->zone, c->now_ms));
+    api_answer_post(&c->answer, c->answer.request, p->runtime.store, &kind, api_answer_show);
 }
 
 void api_overview_get(struct request *r, void *ctx, const struct principal *p)
 {
-    struct system_overview_look *l;
+    struct overview_call *c;
 
     (void)p;
     if (!query_read(r, NULL, 0, NULL))
         return;
-    l = api_room(r, sizeof(*l));
-    if (!l)
+    c = api_room(r, sizeof(*c));
+    if (!c)
         return;
-    l->api = ctx;
-    l->answer.request = r;
-    l->task = (struct task){ .run = overview_at_home };
-    executor_post(l->api->payments->runtime.executor, &l->task);
+    c->api = ctx;
+    c->answer.request = r;
+    c->task = (struct task){ .run = overview_on_executor };
+    executor_post(c->api->payments->runtime.executor, &c->task);
 }

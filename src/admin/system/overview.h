@@ -1,4 +1,4 @@
-/* overview.h - GET /api/v1/admin/overview: how things stand, in one look (O8). */
+/* overview.h - GET /api/v1/admin/overview: the state of the server in one answer (O8). */
 #pragma once
 
 #include "auth/auth.h"
@@ -11,8 +11,8 @@ struct zone;
 struct api_overview {
     const struct payments *payments;
     const struct live_watch *watch;
-    const struct zone *zone; /* whose day is today, */
-    struct str time_zone;    /* and its name */
+    const struct zone *zone; /* its calendar says when today begins */
+    struct str time_zone;    /* its name */
     const char *version, *database;
 };
 

@@ -1,3 +1,5 @@
+/* queues.c - the list is read in one unit of work, with a bounded count of live messages. Pausing
+ * and resuming are one commit with their audit line. */
 #include "admin/system/queues.h"
 
 #include "base/json/write.h"
@@ -6,20 +8,20 @@
 #include "endpoint/answer.h"
 #include "endpoint/query.h"
 
-struct queues_look { /* GET: one request, in its own arena */
+struct queues_call { /* GET: one request, in its own arena */
     struct api_answer answer;
     const struct api_queues *api;
 };
 
-/* --- what waits, by kind --- */
+/* --- live messages by kind --- */
 
 enum { KINDS_MAX = 128 };
 
-struct kinds {
+struct queue_kinds {
     struct arena *arena;
     int64_t seen; /* messages, of whatever kind */
     size_t count;
-    struct kind {
+    struct queue_kind_count {
         struct str name;
         int64_t waiting, ready, due_ms;
     } all[KINDS_MAX];
@@ -27,20 +29,20 @@ struct kinds {
 
 static enum err queue_keep_kind(void *ctx, const struct row *row)
 {
-    struct kinds *k = ctx;
+    struct queue_kinds *k = ctx;
     const struct val *c = row->col;
-    struct kind *one = &k->all[k->count];
+    struct queue_kind_count *one = &k->all[k->count];
 
     k->seen += c[1].i;
     if (k->count == KINDS_MAX)
         return OK;
-    *one = (struct kind){ arena_str(k->arena, c[0].s), c[1].i, c[2].i, c[3].i };
+    *one = (struct queue_kind_count){ arena_str(k->arena, c[0].s), c[1].i, c[2].i, c[3].i };
     k->count++;
     return one->name.p ? OK : ERR_NO_MEMORY;
 }
 
-/* Of a count that was cut off no kind's is known to be whole. */
-static void queue_out_kinds(struct buf *b, const struct kinds *k)
+/* If the count was cut off, no kind's number is known to be exact. */
+static void queue_out_kinds(struct buf *b, const struct queue_kinds *k)
 {
     bool exact = k->seen < LIMIT_KINDS_SEEN;
 
@@ -58,21 +60,22 @@ static void queue_out_kinds(struct buf *b, const struct kinds *k)
 static enum err queue_add_kinds(struct tx *tx, struct arena *a, int64_t now_ms, struct buf *b)
 {
     struct val v[] = { V_INT(now_ms), V_INT(LIMIT_KINDS_SEEN) };
-    struct kinds *k = arena_alloc(a, 1, sizeof(*k));
+    struct queue_kinds *k = arena_alloc(a, 1, sizeof(*k));
     enum err e;
 
     if (!k)
         return ERR_NO_MEMORY;
     k->arena = a;
     e = tx_each(tx, STMT_messages_by_kind, v, COUNT(v), queue_keep_kind, k);
-    if (!e)
-        queue_out_kinds(b, k);
-    return e;
+    if (e)
+        return e;
+    queue_out_kinds(b, k);
+    return OK;
 }
 
 static enum err queues_list(struct tx *tx, struct unit *u)
 {
-    struct queues_look *l = CONTAINER_OF(u, struct queues_look, answer.unit);
+    struct queues_call *l = CONTAINER_OF(u, struct queues_call, answer.unit);
     struct buf b;
     enum err e;
 
@@ -90,7 +93,7 @@ static enum err queues_list(struct tx *tx, struct unit *u)
 void api_queue_list(struct request *r, void *ctx, const struct principal *p)
 {
     static const struct unit_kind kind = { "queues.list", UNIT_READ, queues_list, NULL };
-    struct queues_look *l;
+    struct queues_call *l;
 
     (void)p;
     if (!query_read(r, NULL, 0, NULL))
@@ -102,26 +105,27 @@ void api_queue_list(struct request *r, void *ctx, const struct principal *p)
     api_answer_post(&l->answer, r, l->api->store, &kind, api_answer_show);
 }
 
-/* --- held, let go --- */
+/* --- pause, resume --- */
 
 enum { ONE_MAX = 64 * 1024 };
 
-struct queue_holding {
+struct queue_pause_call {
     struct api_answer answer;
     const struct api_queues *api;
-    const struct hold *how;
+    const struct pause_action *how;
     struct str name;
     struct uuid user;
 };
 
-static enum err queues_hold(struct tx *tx, struct unit *u)
+static enum err queue_run_pause(struct tx *tx, struct unit *u)
 {
-    struct queue_holding *h = CONTAINER_OF(u, struct queue_holding, answer.unit);
+    struct queue_pause_call *h = CONTAINER_OF(u, struct queue_pause_call, answer.unit);
     struct buf b;
     enum err e = h->how->set(tx, u->arena, h->api, h->name, h->how->paused);
 
-    if (!e)
-        e = act_audit(tx, h->how->verb, h->name, S(""), h->user);
+    if (e)
+        return e;
+    e = act_audit(tx, h->how->verb, h->name, S(""), h->user);
     if (e)
         return e;
     buf_init(&b, ONE_MAX);
@@ -130,11 +134,11 @@ static enum err queues_hold(struct tx *tx, struct unit *u)
     return e || h->answer.text.p ? e : ERR_NO_MEMORY;
 }
 
-void queue_hold(struct request *r, const struct api_queues *api, const struct principal *p,
-                const struct hold *how)
+void queue_set_paused(struct request *r, const struct api_queues *api, const struct principal *p,
+                      const struct pause_action *how)
 {
-    static const struct unit_kind kind = { "queue.hold", UNIT_FRONT, queues_hold, NULL };
-    struct queue_holding *h;
+    static const struct unit_kind kind = { "queue.hold", UNIT_FRONT, queue_run_pause, NULL };
+    struct queue_pause_call *h;
 
     if (!query_read(r, NULL, 0, NULL) || !act_has_no_input(r))
         return;
@@ -152,29 +156,31 @@ void queue_hold(struct request *r, const struct api_queues *api, const struct pr
     api_answer_post(&h->answer, r, api->store, &kind, api_answer_show);
 }
 
-static enum err set_queue(struct tx *tx, struct arena *a, const struct api_queues *api,
-                          struct str name, bool paused)
+static enum err queue_pause_set(struct tx *tx, struct arena *a, const struct api_queues *api,
+                                struct str name, bool paused)
 {
     (void)a;
     return api->door.hold_queue(api->door.qstash, tx, name, paused);
 }
 
-static enum err show_queue(struct tx *tx, const struct api_queues *api, struct str name,
-                           struct buf *out)
+static enum err queue_pause_show(struct tx *tx, const struct api_queues *api, struct str name,
+                                 struct buf *out)
 {
     return api->door.queue(tx, name, out);
 }
 
 void api_queue_pause(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct hold how = { "QUEUE_PAUSED", true, set_queue, show_queue };
+    static const struct pause_action how = { "QUEUE_PAUSED", true, queue_pause_set,
+                                             queue_pause_show };
 
-    queue_hold(r, ctx, p, &how);
+    queue_set_paused(r, ctx, p, &how);
 }
 
 void api_queue_resume(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct hold how = { "QUEUE_RESUMED", false, set_queue, show_queue };
+    static const struct pause_action how = { "QUEUE_RESUMED", false, queue_pause_set,
+                                             queue_pause_show };
 
-    queue_hold(r, ctx, p, &how);
+    queue_set_paused(r, ctx, p, &how);
 }

@@ -1,6 +1,5 @@
-/* queues.h - the queue as operators see it (O8): what waits, by kind; the queues and schedules of
- * the QStash API, which can be held and let go; and the jobs of our own that come round by
- * themselves. */
+/* queues.h - queues and schedules for operators (O8): the live messages by kind, the queues and
+ * schedules of the QStash API, which can be paused and resumed, and our own standing jobs. */
 #pragma once
 
 #include "auth/auth.h"
@@ -8,7 +7,7 @@
 #include "http/http.h"
 #include "store/store.h"
 
-/* The QStash API's side, which lives on the same floor: cli/ hands it down. See qstash/operator_view.h. */
+/* What operators may do with the QStash API (qstash/operator_view.h); server/ fills it in. */
 struct queue_door {
     void *qstash;
     bool (*can_be)(struct str name);
@@ -35,15 +34,16 @@ void api_schedule_list(struct request *r, void *ctx, const struct principal *p);
 void api_schedule_pause(struct request *r, void *ctx, const struct principal *p);
 void api_schedule_resume(struct request *r, void *ctx, const struct principal *p);
 
-/* --- for both files --- */
+/* --- shared by queues.c and schedules.c --- */
 
-struct hold { /* an act on a queue or a schedule: one request, in its own arena */
+struct pause_action { /* pausing or resuming a queue or a schedule */
     const char *verb;
     bool paused;
     enum err (*set)(struct tx *tx, struct arena *a, const struct api_queues *api, struct str name,
                     bool paused);
     enum err (*show)(struct tx *tx, const struct api_queues *api, struct str name, struct buf *out);
 };
-/* Set, written down with who did it, and shown, in one commit. 404: there is none of that name. */
-void queue_hold(struct request *r, const struct api_queues *api, const struct principal *p,
-                const struct hold *how);
+/* Sets the state, adds the audit line and reads the answer in one commit. 404: the name is
+ * unknown. */
+void queue_set_paused(struct request *r, const struct api_queues *api, const struct principal *p,
+                      const struct pause_action *how);

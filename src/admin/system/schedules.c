@@ -1,6 +1,6 @@
-/* schedules.c - what comes round by itself: the schedules of the QStash API by their ids, then our
- * own standing jobs by their kinds. A cursor is the id of the last one shown; our own begin with
- * "builtin:", which no schedule's id can. */
+/* schedules.c - one list of what recurs: the schedules of the QStash API by id, then our own
+ * standing jobs by kind. A cursor is the id of the last entry shown. Ids of standing jobs begin
+ * with "builtin:", which no schedule's id can. */
 #include "admin/system/queues.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -13,11 +13,11 @@ enum { SCHEDULES_DEFAULT = 50, ANSWER_MAX = 4 * 1024 * 1024 };
 
 #define BUILTIN S("builtin:")
 
-struct schedules_look { /* GET: one request, in its own arena */
+struct schedules_call { /* GET: one request, in its own arena */
     struct api_answer answer;
     const struct api_queues *api;
-    struct str after; /* of the QStash API's, or ... */
-    struct str kind;  /* ... of our own */
+    struct str after; /* the cursor, if it is a schedule */
+    struct str kind;  /* the cursor, if it is a standing job */
     bool own_only;
     int limit;
     /* of the answer */
@@ -28,11 +28,11 @@ struct schedules_look { /* GET: one request, in its own arena */
     bool more;
 };
 
-/* --- our own --- */
+/* --- standing jobs --- */
 
 static enum err schedule_add_own(void *ctx, const struct row *row)
 {
-    struct schedules_look *l = ctx;
+    struct schedules_call *l = ctx;
     const struct val *c = row->col;
     struct buf *b = l->out;
 
@@ -43,7 +43,7 @@ static enum err schedule_add_own(void *ctx, const struct row *row)
         return OK;
     }
     buf_add(b, l->shown++ ? S(",{\"id\":\"builtin:") : S("{\"id\":\"builtin:"));
-    buf_add(b, c[0].s); /* a kind is a word of ours: no escapes */
+    buf_add(b, c[0].s); /* a kind is an ASCII word: no escapes */
     buf_char(b, '"');
     out_text(b, "source", S("builtin"));
     out_json(b, "cron", S("null"));
@@ -58,7 +58,7 @@ static enum err schedule_add_own(void *ctx, const struct row *row)
     return l->last_kind.p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err schedule_add_standing(struct tx *tx, struct schedules_look *l)
+static enum err schedule_add_standing(struct tx *tx, struct schedules_call *l)
 {
     struct uuid first = STANDING_FIRST, last = STANDING_LAST;
     struct val v[] = { V_BLOB(uuid_bytes(&first)), V_BLOB(uuid_bytes(&last)) };
@@ -68,8 +68,8 @@ static enum err schedule_add_standing(struct tx *tx, struct schedules_look *l)
 
 /* --- a page --- */
 
-/* A full page of schedules says nothing of our own: those are on the next one. */
-static enum err schedule_add_page(struct tx *tx, struct schedules_look *l)
+/* After a full page of schedules the standing jobs are on the next page. */
+static enum err schedule_add_page(struct tx *tx, struct schedules_call *l)
 {
     enum err e = OK;
 
@@ -83,7 +83,7 @@ static enum err schedule_add_page(struct tx *tx, struct schedules_look *l)
     return OK;
 }
 
-static void schedule_add_cursor(const struct schedules_look *l)
+static void schedule_add_cursor(const struct schedules_call *l)
 {
     if (!l->more) {
         buf_add(l->out, S("],\"nextCursor\":null}"));
@@ -98,7 +98,7 @@ static void schedule_add_cursor(const struct schedules_look *l)
 
 static enum err schedules_list(struct tx *tx, struct unit *u)
 {
-    struct schedules_look *l = CONTAINER_OF(u, struct schedules_look, answer.unit);
+    struct schedules_call *l = CONTAINER_OF(u, struct schedules_call, answer.unit);
     struct buf b;
     enum err e;
 
@@ -118,12 +118,12 @@ static enum err schedules_list(struct tx *tx, struct unit *u)
 static bool schedule_read_limit(struct request *r, void *ctx, struct str value)
 {
     (void)r;
-    return query_limit(value, LIMIT_PAGE, &((struct schedules_look *)ctx)->limit);
+    return query_limit(value, LIMIT_PAGE, &((struct schedules_call *)ctx)->limit);
 }
 
 static bool schedule_read_cursor(struct request *r, void *ctx, struct str value)
 {
-    struct schedules_look *l = ctx;
+    struct schedules_call *l = ctx;
 
     (void)r;
     l->own_only = str_starts(value, BUILTIN);
@@ -142,7 +142,7 @@ void api_schedule_list(struct request *r, void *ctx, const struct principal *p)
         QUERY_CURSOR(schedule_read_cursor),
     };
     static const struct unit_kind kind = { "schedules.list", UNIT_READ, schedules_list, NULL };
-    struct schedules_look *l = api_room(r, sizeof(*l));
+    struct schedules_call *l = api_room(r, sizeof(*l));
 
     (void)p;
     if (!l)
@@ -153,22 +153,22 @@ void api_schedule_list(struct request *r, void *ctx, const struct principal *p)
         api_answer_post(&l->answer, r, l->api->store, &kind, api_answer_show);
 }
 
-/* --- held, let go --- */
+/* --- pause, resume --- */
 
-static enum err set_schedule(struct tx *tx, struct arena *a, const struct api_queues *api,
-                             struct str id, bool paused)
+static enum err schedule_pause_set(struct tx *tx, struct arena *a, const struct api_queues *api,
+                                   struct str id, bool paused)
 {
     return api->door.hold_schedule(tx, a, id, paused);
 }
 
-static enum err show_schedule(struct tx *tx, const struct api_queues *api, struct str id,
-                              struct buf *out)
+static enum err schedule_pause_show(struct tx *tx, const struct api_queues *api, struct str id,
+                                    struct buf *out)
 {
     return api->door.schedule(tx, id, out);
 }
 
-static void schedules_hold(struct request *r, const struct api_queues *api,
-                           const struct principal *p, const struct hold *how)
+static void schedule_set_paused(struct request *r, const struct api_queues *api,
+                                const struct principal *p, const struct pause_action *how)
 {
     if (str_starts(r->params[0], BUILTIN))
         reply_problem(
@@ -177,19 +177,21 @@ static void schedules_hold(struct request *r, const struct api_queues *api,
                 ? "組み込みのジョブは一時停止も再開もできません。"
                 : "Jobs of our own cannot be paused: what they do keeps the books right.");
     else
-        queue_hold(r, api, p, how);
+        queue_set_paused(r, api, p, how);
 }
 
 void api_schedule_pause(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct hold how = { "SCHEDULE_PAUSED", true, set_schedule, show_schedule };
+    static const struct pause_action how = { "SCHEDULE_PAUSED", true, schedule_pause_set,
+                                             schedule_pause_show };
 
-    schedules_hold(r, ctx, p, &how);
+    schedule_set_paused(r, ctx, p, &how);
 }
 
 void api_schedule_resume(struct request *r, void *ctx, const struct principal *p)
 {
-    static const struct hold how = { "SCHEDULE_RESUMED", false, set_schedule, show_schedule };
+    static const struct pause_action how = { "SCHEDULE_RESUMED", false, schedule_pause_set,
+                                             schedule_pause_show };
 
-    schedules_hold(r, ctx, p, &how);
+    schedule_set_paused(r, ctx, p, &how);
 }

@@ -10,7 +10,7 @@ enum { SETTINGS_MADE = 3 };
 
 struct api_settings {
     const struct settings *settings;
-    const char *made[SETTINGS_MADE]; /* names of those that this program made itself; NULL: none */
+    const char *made[SETTINGS_MADE]; /* names of settings that the program generated; NULL: none */
 };
 
 /* ctx: struct api_settings */

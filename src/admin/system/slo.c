@@ -1,6 +1,6 @@
-/* slo.c - all of it is in memory, on the watch's executor:
+/* slo.c - the measurements are in memory, on the watch's executor:
  *
- *     request's loop --> watch's executor: three time spans --> request's loop: the answer */
+ *     request's loop --> watch's executor: three windows --> request's loop: the answer */
 #include "admin/system/slo.h"
 
 #include "base/json/write.h"
@@ -14,7 +14,7 @@ static const struct {
     int64_t ms;
 } windows[WINDOWS] = { { "5m", 5 * MINUTE }, { "1h", 60 * MINUTE }, { "24h", 24 * 60 * MINUTE } };
 
-struct system_slo_look { /* one request, in its own arena */
+struct slo_call { /* one request, in its own arena */
     struct task task;
     struct request *request;
     const struct api_slo *api;
@@ -30,13 +30,13 @@ static void slo_out_number(struct buf *b, const char *name, int64_t thousandths)
     out_json(b, name, str_of(text));
 }
 
-static void slo_add_window(struct buf *b, const struct system_slo_look *l, enum goal g, int i)
+static void slo_add_window(struct buf *b, const struct slo_call *c, enum goal g, int i)
 {
     static const char *const words[] = {
         [GOAL_NO_DATA] = "no_data", [GOAL_MET] = "met", [GOAL_MISSED] = "missed"
     };
-    const struct stretch *s = &l->stretches[i];
-    struct goal_result r = goal_measure(g, s, l->api->remote);
+    const struct stretch *s = &c->stretches[i];
+    struct goal_result r = goal_measure(g, s, c->api->remote);
 
     buf_add(b, i ? S(",{") : S("{"));
     out_text(b, "window", str_of(windows[i].name));
@@ -50,7 +50,7 @@ static void slo_add_window(struct buf *b, const struct system_slo_look *l, enum 
     buf_char(b, '}');
 }
 
-static void slo_add_goal(struct buf *b, const struct system_slo_look *l, enum goal g)
+static void slo_add_goal(struct buf *b, const struct slo_call *c, enum goal g)
 {
     const struct goal_rule *r = goal_rule(g);
 
@@ -64,20 +64,20 @@ static void slo_add_goal(struct buf *b, const struct system_slo_look *l, enum go
     out_text(b, "summaryJa", str_of(r->words[LANG_JA]));
     out_json(b, "windows", S("["));
     for (int i = 0; i < WINDOWS; i++)
-        slo_add_window(b, l, g, i);
+        slo_add_window(b, c, g, i);
     buf_add(b, S("]}"));
 }
 
-static void system_slo_answer(struct task *t)
+static void slo_answer(struct task *t)
 {
-    struct system_slo_look *l = CONTAINER_OF(t, struct system_slo_look, task);
+    struct slo_call *c = CONTAINER_OF(t, struct slo_call, task);
     struct buf b;
 
     buf_init(&b, ANSWER_MAX);
     buf_char(&b, '{');
-    out_uuid(&b, "node", l->request->env->node);
-    out_time(&b, "startedAt", l->started_ms);
-    out_time(&b, "asOf", l->stretches[0].to_ms);
+    out_uuid(&b, "node", c->request->env->node);
+    out_time(&b, "startedAt", c->started_ms);
+    out_time(&b, "asOf", c->stretches[0].to_ms);
     out_text(
         &b, "note",
         S("Counted by this node since its start; other nodes and earlier runs are not in it."));
@@ -85,36 +85,36 @@ static void system_slo_answer(struct task *t)
              S("このノードの起動以降の集計です。他のノードや以前の実行は含みません。"));
     out_json(&b, "data", S("["));
     for (int g = 0; g < GOALS; g++)
-        slo_add_goal(&b, l, (enum goal)g);
+        slo_add_goal(&b, c, (enum goal)g);
     buf_add(&b, S("]}"));
     if (b.failed)
-        reply_problem(l->request, ERR_NO_MEMORY, NULL);
+        reply_problem(c->request, ERR_NO_MEMORY, NULL);
     else
-        reply_send(l->request, 200, S("application/json"), buf_str(&b));
+        reply_send(c->request, 200, S("application/json"), buf_str(&b));
     buf_release(&b);
 }
 
-static void slo_at_home(struct task *t)
+static void slo_on_executor(struct task *t)
 {
-    struct system_slo_look *l = CONTAINER_OF(t, struct system_slo_look, task);
-    const struct alert_watch *w = l->api->watch;
+    struct slo_call *c = CONTAINER_OF(t, struct slo_call, task);
+    const struct alert_watch *w = c->api->watch;
 
     for (int i = 0; i < WINDOWS; i++)
-        window_last(w->window, windows[i].ms, &l->stretches[i]);
-    l->started_ms = w->started_ms;
-    l->task = (struct task){ .run = system_slo_answer };
-    executor_post(l->request->executor, &l->task);
+        window_last(w->window, windows[i].ms, &c->stretches[i]);
+    c->started_ms = w->started_ms;
+    c->task = (struct task){ .run = slo_answer };
+    executor_post(c->request->executor, &c->task);
 }
 
 void api_slo_get(struct request *r, void *ctx, const struct principal *p)
 {
-    struct system_slo_look *l = api_room(r, sizeof(*l));
+    struct slo_call *c = api_room(r, sizeof(*c));
 
     (void)p;
-    if (!l)
+    if (!c)
         return;
-    l->request = r;
-    l->api = ctx;
-    l->task = (struct task){ .run = slo_at_home };
-    executor_post(l->api->watch->executor, &l->task);
+    c->request = r;
+    c->api = ctx;
+    c->task = (struct task){ .run = slo_on_executor };
+    executor_post(c->api->watch->executor, &c->task);
 }

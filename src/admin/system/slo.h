@@ -1,4 +1,5 @@
-/* slo.h - GET /api/v1/admin/slo: the goals of 001 and 003, and where this node stands (O10). */
+/* slo.h - GET /api/v1/admin/slo: the service level objectives, and what this node measured
+ * (O10). */
 #pragma once
 
 #include "auth/auth.h"

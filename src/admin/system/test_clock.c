@@ -1,7 +1,7 @@
-/* test_clock.c - the clock is moved on the queue's executor, which may be another loop than the
+/* test_clock.c - the clock moves on the queue's executor, which may be another loop than the
  * request's:
  *
- *     request's loop --> queue's executor: move, leases with it --> request's loop: answer */
+ *     request's loop --> queue's executor: move clock and leases --> request's loop: answer */
 #include "admin/system/test_clock.h"
 
 #include "base/json/json.h"
@@ -10,7 +10,7 @@
 
 #define ADVANCE_MAX_MS (INT64_C(10) * 365 * 24 * 3600 * 1000)
 
-struct test_clock_step {
+struct test_clock_call {
     struct task task;
     struct request *request;
     const struct api_test_clock *parts;
@@ -19,7 +19,7 @@ struct test_clock_step {
 
 static void test_clock_answer(struct task *t)
 {
-    struct request *r = CONTAINER_OF(t, struct test_clock_step, task)->request;
+    struct request *r = CONTAINER_OF(t, struct test_clock_call, task)->request;
     struct buf text;
 
     buf_init(&text, 256);
@@ -28,9 +28,9 @@ static void test_clock_answer(struct task *t)
     buf_release(&text);
 }
 
-static void all_moved(void *ctx)
+static void test_clock_all_moved(void *ctx)
 {
-    struct test_clock_step *s = ctx;
+    struct test_clock_call *s = ctx;
 
     s->task = (struct task){ .run = test_clock_answer };
     executor_post(s->request->executor, &s->task);
@@ -38,28 +38,28 @@ static void all_moved(void *ctx)
 
 static void test_clock_moved(void *ctx)
 {
-    struct test_clock_step *s = ctx;
+    struct test_clock_call *s = ctx;
 
     if (s->parts->also)
-        s->parts->also(s->parts->also_ctx, s->ms, all_moved, s);
+        s->parts->also(s->parts->also_ctx, s->ms, test_clock_all_moved, s);
     else
-        all_moved(s);
+        test_clock_all_moved(s);
 }
 
 static void test_clock_move(struct task *t)
 {
-    struct test_clock_step *s = CONTAINER_OF(t, struct test_clock_step, task);
+    struct test_clock_call *s = CONTAINER_OF(t, struct test_clock_call, task);
 
     queue_clock_moved(s->parts->queue, s->ms, test_clock_moved, s);
 }
 
 static void test_clock_go(struct request *r, const struct api_test_clock *parts, int64_t ms)
 {
-    struct test_clock_step *s = api_room(r, sizeof(*s));
+    struct test_clock_call *s = api_room(r, sizeof(*s));
 
     if (!s)
         return;
-    *s = (struct test_clock_step){
+    *s = (struct test_clock_call){
         .task = { .run = test_clock_move }, .request = r, .parts = parts, .ms = ms
     };
     executor_post(parts->executor, &s->task);

@@ -4,7 +4,7 @@
 
 static enum err do_prove(struct tx *tx, void *ctx)
 {
-    return system_health_prove(tx, ctx);
+    return readiness_probe(tx, ctx);
 }
 
 static int64_t nodes(struct rig *r)

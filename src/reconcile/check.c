@@ -218,19 +218,23 @@ static enum err check_compare(struct checking *c, struct uuid id)
     unsigned before, after;
     enum err e = payment_read(c->tx, c->arena, id, true, &c->p);
 
-    if (!e)
-        e = check_read_ours(c, id);
+    if (e)
+        return e;
+    e = check_read_ours(c, id);
     if (e)
         return e;
     was = c->ours.books;
-    before = after = books_compare(&was, &c->w->theirs);
-    if (before) {
-        e = check_repair(c);
-        if (!e)
-            e = check_read_ours(c, id);
-        after = books_compare(&c->ours.books, &c->w->theirs);
-    }
-    return e ? e : check_store_all(c, before, after, &was);
+    before = books_compare(&was, &c->w->theirs);
+    if (!before)
+        return OK;
+    e = check_repair(c);
+    if (e)
+        return e;
+    e = check_read_ours(c, id);
+    if (e)
+        return e;
+    after = books_compare(&c->ours.books, &c->w->theirs);
+    return check_store_all(c, before, after, &was);
 }
 
 /* Without a list, the provider's side of the sums comes from the queries. */

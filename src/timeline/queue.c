@@ -289,12 +289,15 @@ enum err timeline_traffic(struct timeline *t)
 {
     enum err e = timeline_each(t, STMT_timeline_webhooks, queue_add_event);
 
-    if (!e)
-        e = timeline_each(t, STMT_timeline_letters, queue_add_dead_letter);
-    if (!e)
-        e = queue_read_notices(t);
-    if (!e)
-        e = queue_read_failures(t);
+    if (e)
+        return e;
+    e = timeline_each(t, STMT_timeline_letters, queue_add_dead_letter);
+    if (e)
+        return e;
+    e = queue_read_notices(t);
+    if (e)
+        return e;
+    e = queue_read_failures(t);
     for (size_t i = 0; !e && i < t->revival_count; i++)
         queue_add_death(t, &t->revivals[i]);
     return e;

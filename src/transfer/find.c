@@ -181,23 +181,30 @@ static enum err candidates_add_amount(struct tx *tx, struct candidates *c,
     return tx_each(tx, STMT_transfers_of_amount, v, COUNT(v), candidates_add, c);
 }
 
+static enum err candidates_read(struct tx *tx, struct candidates *c, const struct statement_line *l)
+{
+    struct reference found[REFERENCES_FOUND], near[REFERENCES_NEAR];
+    enum err e =
+        candidates_add_references(tx, c, "reference", found, reference_find(l->text, found));
+
+    if (e)
+        return e;
+    e = candidates_add_references(tx, c, "reference_near", near, reference_near(l->text, near));
+    if (e)
+        return e;
+    e = candidates_add_payer(tx, c, l->payer);
+    return e ? e : candidates_add_amount(tx, c, l);
+}
+
 static enum err candidates_json(struct tx *tx, struct arena *a, const struct statement_line *l,
                                 struct str *ret_json)
 {
-    struct reference found[REFERENCES_FOUND], near[REFERENCES_NEAR];
     struct candidates c = { 0 };
     enum err e;
 
     buf_init(&c.out, CANDIDATE_JSON);
     buf_char(&c.out, '[');
-    e = candidates_add_references(tx, &c, "reference", found, reference_find(l->text, found));
-    if (!e)
-        e = candidates_add_references(tx, &c, "reference_near", near,
-                                      reference_near(l->text, near));
-    if (!e)
-        e = candidates_add_payer(tx, &c, l->payer);
-    if (!e)
-        e = candidates_add_amount(tx, &c, l);
+    e = candidates_read(tx, &c, l);
     buf_char(&c.out, ']');
     *ret_json = out_done(&c.out, a);
     return e ? e : ret_json->p ? OK : ERR_NO_MEMORY;

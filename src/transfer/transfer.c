@@ -286,17 +286,18 @@ enum err line_match(struct tx *tx, const struct line_view *l, enum bank_match *r
     struct transfer t;
     enum err e = line_count_references(tx, l->text, &v, ret_payment);
 
-    if (!e && v.references == 1) {
+    if (!e && v.references == 1)
         e = transfer_read(tx, NULL, *ret_payment, false, &t);
-        if (!e) {
-            v.state = t.state;
-            v.has_line = t.has_line;
-            v.expected = t.money.minor;
-            v.same_currency = strcmp(t.money.currency, l->currency) == 0;
-        }
+    if (e)
+        return e;
+    if (v.references == 1) {
+        v.state = t.state;
+        v.has_line = t.has_line;
+        v.expected = t.money.minor;
+        v.same_currency = strcmp(t.money.currency, l->currency) == 0;
     }
     *ret_match = bank_match(&v);
-    return e;
+    return OK;
 }
 
 /* --- confirming --- */
@@ -431,15 +432,17 @@ enum err line_assign(struct tx *tx, struct transfer_act *a, const struct line_or
     struct transfer t;
     enum err e = line_read(tx, o->line, true, &l);
 
-    if (!e)
-        e = line_find_transfer(tx, a, o, &t);
+    if (e)
+        return e;
+    e = line_find_transfer(tx, a, o, &t);
     if (e)
         return e;
     if (l.has_payment && uuid_eq(l.payment_id, t.payment_id))
         return line_show(tx, a, l.id, ret_json); /* assigned to it already */
     e = line_check_assign(a, &l, &t);
-    if (!e)
-        e = line_apply_assign(tx, a, o, &l, &t);
+    if (e)
+        return e;
+    e = line_apply_assign(tx, a, o, &l, &t);
     return e ? e : line_show(tx, a, l.id, ret_json);
 }
 
@@ -470,9 +473,10 @@ enum err line_set_aside(struct tx *tx, struct transfer_act *a, const struct line
     e = line_decide(tx, a, l.id, l.state, to, l.reason, NULL, o->note);
     if (!e && o->to_return)
         e = line_add_return(tx, &l, o->note);
-    if (!e)
-        e = transfer_audit_line(tx, a, o->to_return ? "LINE_TO_RETURN" : "LINE_SET_ASIDE", l.id,
-                                l.money.minor, o->note);
+    if (e)
+        return e;
+    e = transfer_audit_line(tx, a, o->to_return ? "LINE_TO_RETURN" : "LINE_SET_ASIDE", l.id,
+                            l.money.minor, o->note);
     return e ? e : line_show(tx, a, l.id, ret_json);
 }
 
@@ -558,11 +562,14 @@ enum err return_paid(struct tx *tx, struct transfer_act *a, const struct return_
     struct row row;
     enum err e = TX_ROW(tx, STMT_return_get, &row, v_uuid(&w->id));
 
-    of_payment = !e && row.col[2].type == VAL_BLOB && uuid_of_bytes(row.col[2].s, &payment);
-    if (!e && of_payment)
+    if (e)
+        return e;
+    of_payment = row.col[2].type == VAL_BLOB && uuid_of_bytes(row.col[2].s, &payment);
+    if (of_payment)
         e = payment_read(tx, a->arena, payment, true, &p);
-    if (!e)
-        e = TX_ROW(tx, STMT_return_lock, &row, v_uuid(&w->id));
+    if (e)
+        return e;
+    e = TX_ROW(tx, STMT_return_lock, &row, v_uuid(&w->id));
     if (!e && str_eq(row.col[6].s, S("due")))
         e = return_pay(tx, a, w, of_payment ? &p : NULL, &row);
     return e ? e : return_show(tx, a, w->id, ret_json);

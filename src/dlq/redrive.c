@@ -1,11 +1,11 @@
 /* redrive.c - the rows of redrives: started, shown, cancelled. redrive_job.c has their steps. A
  * start or a cancellation is one commit with its audit row and, at the start, the job's message. */
 #include "base/json/write.h"
+#include "dlq/find.h"
 #include "dlq/redrive_rows.h"
 #include "store/values.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { SHOWN_MAX = 2 * 1024 * 1024, DETAIL = 400 };
 
@@ -214,11 +214,8 @@ static enum err redrive_start_place(struct tx *tx, const struct redrive_new *n, 
     e = tx_row(tx, STMT_letters_newest, NULL, 0, &row);
     if (e && e != ERR_NOT_FOUND)
         return e;
-    r->place.at_ms = n->filter.from_ms - 1;
-    r->until_ms = e ? 0 : row.col[0].i;
-    if (n->filter.to_ms && n->filter.to_ms <= r->until_ms)
-        r->until_ms = n->filter.to_ms - 1;
-    memset(r->place.id.b, 0xff, sizeof(r->place.id.b));
+    r->place = dead_from_oldest(&n->filter, e ? 0 : row.col[0].i);
+    r->until_ms = r->place.until_ms;
     return OK;
 }
 

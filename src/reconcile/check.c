@@ -424,16 +424,9 @@ static enum err check_next_run(struct tx *tx, struct unit *u)
     return e == ERR_NOT_FOUND ? ERR_INTERNAL : e;
 }
 
-static enum err check_end_run(struct tx *tx, struct unit *u)
-{
-    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
-
-    return day_step(tx, &w->day, &w->progress, env_now_ms(w->job->env));
-}
-
 static void check_next_read(struct unit *u)
 {
-    static const struct unit_kind end = { "reconcile.checked", UNIT_BACK, check_end_run, NULL };
+    static const struct unit_kind end = { "reconcile.checked", UNIT_BACK, step_progress_run, NULL };
     struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
 
     if (u->err == ERR_NOT_FOUND) {

@@ -166,17 +166,10 @@ static enum err list_theirs_run(struct tx *tx, struct unit *u)
     return e ? e : day_step(tx, &w->day, &w->progress, env_now_ms(w->job->env));
 }
 
-static enum err list_skip_run(struct tx *tx, struct unit *u)
-{
-    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
-
-    return day_step(tx, &w->day, &w->progress, env_now_ms(w->job->env));
-}
-
 static void list_page_read(struct stripe_page *page)
 {
     static const struct unit_kind kind = { "reconcile.theirs", UNIT_BACK, list_theirs_run, NULL };
-    static const struct unit_kind anew = { "reconcile.anew", UNIT_BACK, list_skip_run, NULL };
+    static const struct unit_kind anew = { "reconcile.anew", UNIT_BACK, step_progress_run, NULL };
     struct day_run *w = CONTAINER_OF(page, struct day_run, page);
 
     if (page->err == ERR_NOT_FOUND) { /* the place in the list is gone: the day starts again */
@@ -212,7 +205,7 @@ static void list_page_read(struct stripe_page *page)
 
 void step_theirs(struct day_run *w)
 {
-    static const struct unit_kind skip = { "reconcile.skip", UNIT_BACK, list_skip_run, NULL };
+    static const struct unit_kind skip = { "reconcile.skip", UNIT_BACK, step_progress_run, NULL };
 
     if (!listed_gateway(w->r)) {
         w->progress = (struct progress){ .phase = DAY_OURS };

@@ -106,6 +106,13 @@ void step_post(struct day_run *w, const struct unit_kind *kind, void (*done)(str
     store_post(w->r->payments->runtime.store, &w->unit);
 }
 
+enum err step_progress_run(struct tx *tx, struct unit *u)
+{
+    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
+
+    return day_step(tx, &w->day, &w->progress, env_now_ms(w->job->env));
+}
+
 static void reconcile_report_end(const struct day_run *w)
 {
     const struct day *d = &w->day;
@@ -279,16 +286,9 @@ static enum err reconcile_forget_run(struct tx *tx, struct unit *u)
 
 /* --- waiting --- */
 
-static enum err reconcile_wake_run(struct tx *tx, struct unit *u)
-{
-    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
-
-    return day_step(tx, &w->day, &w->progress, env_now_ms(w->job->env));
-}
-
 static void step_pause(struct day_run *w)
 {
-    static const struct unit_kind kind = { "reconcile.wake", UNIT_BACK, reconcile_wake_run, NULL };
+    static const struct unit_kind kind = { "reconcile.wake", UNIT_BACK, step_progress_run, NULL };
     int64_t until_ms = 0;
 
     if (str_to_i64(str_of(w->day.place), &until_ms) && env_now_ms(w->job->env) < until_ms) {

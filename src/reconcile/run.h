@@ -126,6 +126,7 @@ struct day_run { /* one run of the job */
 
 /* Posts a unit; `done` is step_done(), or ends with a call of it. */
 void step_post(struct day_run *w, const struct unit_kind *kind, void (*done)(struct unit *));
+enum err step_progress_run(struct tx *tx, struct unit *u); /* a unit that only stores w->progress */
 void step_done(struct unit *u);                     /* the step is durable: starts the next one */
 void step_fail(struct day_run *w, const char *why); /* the gateway failed: tries again later */
 /* Requests a page of the provider's list. path.p NULL: no memory. */

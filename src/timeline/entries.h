@@ -51,6 +51,11 @@ const struct timeline_kind *timeline_kind_of(enum timeline_lane lane, struct str
 const char *timeline_lane_name(enum timeline_lane l);
 const char *timeline_result_name(enum timeline_result r);
 
+/* --- values of a row --- */
+
+bool val_is_word(const struct val *v, struct str word);
+int64_t val_number(const struct val *v); /* NULL: 0 */
+
 /* --- one entry --- */
 
 struct entry {

@@ -7,16 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t number_of(const struct val *v)
-{
-    return v->type == VAL_INT ? v->i : 0;
-}
-
-static bool is_word(const struct val *v, struct str word)
-{
-    return v->type == VAL_TEXT && str_eq(v->s, word);
-}
-
 /* --- events --- */
 
 enum { EVENT_ID, EVENT_TYPE, EVENT_CREATED, EVENT_RECEIVED, EVENT_OUTCOME, EVENT_DETAIL, EVENT_AT };
@@ -24,11 +14,11 @@ enum { EVENT_MESSAGE = EVENT_AT + 1, EVENT_TIMES, EVENT_LAST };
 
 enum timeline_result timeline_event_result(const struct val *outcome)
 {
-    if (is_word(outcome, S("applied")))
+    if (val_is_word(outcome, S("applied")))
         return RESULT_OK;
-    if (is_word(outcome, S("superseded")))
+    if (val_is_word(outcome, S("superseded")))
         return RESULT_SUPERSEDED;
-    return is_word(outcome, S("dead")) ? RESULT_DEAD : RESULT_IGNORED;
+    return val_is_word(outcome, S("dead")) ? RESULT_DEAD : RESULT_IGNORED;
 }
 
 /* One entry for all duplicates: their number, and the time of the last one. */
@@ -55,15 +45,15 @@ static void queue_add_event(struct timeline *t, const struct val *v)
     e->result = timeline_event_result(&v[EVENT_OUTCOME]);
     e->about = v[EVENT_TYPE].s;
     e->ref = v[EVENT_ID].s;
-    timeline_ended(e, number_of(&v[EVENT_AT]));
+    timeline_ended(e, val_number(&v[EVENT_AT]));
     detail_begin(&b);
     detail_words(&b, "type", &v[EVENT_TYPE]);
     detail_words(&b, "outcome", &v[EVENT_OUTCOME]);
     detail_words(&b, "what", &v[EVENT_DETAIL]);
-    if (number_of(&v[EVENT_CREATED]))
+    if (val_number(&v[EVENT_CREATED]))
         out_time(&b, "createdAt", v[EVENT_CREATED].i);
     detail_end(t, e, &b);
-    if (number_of(&v[EVENT_TIMES]))
+    if (val_number(&v[EVENT_TIMES]))
         queue_add_duplicates(t, v);
     if (!uuid_of_bytes(v[EVENT_MESSAGE].s, &message))
         return;
@@ -105,7 +95,7 @@ static enum timeline_result queue_send_result(const struct val *status)
     };
 
     for (size_t i = 0; i < COUNT(words); i++)
-        if (is_word(status, str_of(words[i].word)))
+        if (val_is_word(status, str_of(words[i].word)))
             return words[i].result;
     return RESULT_UNKNOWN;
 }

@@ -5,16 +5,6 @@
 
 #include <string.h>
 
-static int64_t number_of(const struct val *v)
-{
-    return v->type == VAL_INT ? v->i : 0;
-}
-
-static bool is_word(const struct val *v, struct str word)
-{
-    return v->type == VAL_TEXT && str_eq(v->s, word);
-}
-
 /* --- people --- */
 
 /* The admin token of the settings has the id zero and no name (auth.h). */
@@ -95,7 +85,7 @@ static const struct val *audit_of_operation(const struct timeline *t, const char
     for (size_t i = 0; i < t->audit_count; i++) {
         const struct val *v = t->audit[i].v;
 
-        if (is_word(&v[AUDIT_OPERATION], str_of(keyword)) && v[AUDIT_AT].i == ended->i &&
+        if (val_is_word(&v[AUDIT_OPERATION], str_of(keyword)) && v[AUDIT_AT].i == ended->i &&
             v[AUDIT_KEY].type == key->type &&
             (key->type != VAL_BLOB || str_eq(v[AUDIT_KEY].s, key->s)))
             return v;
@@ -106,7 +96,7 @@ static const struct val *audit_of_operation(const struct timeline *t, const char
 static bool audit_is_operation(const struct val *v)
 {
     for (enum op_kind k = 0; k < OP_KINDS; k++)
-        if (is_word(v, str_of(op_keyword(k))))
+        if (val_is_word(v, str_of(op_keyword(k))))
             return true;
     return false;
 }
@@ -114,7 +104,7 @@ static bool audit_is_operation(const struct val *v)
 /* Is this a failure that was detected, not an act? It is stored nowhere else. */
 static bool audit_is_finding(const struct val *v)
 {
-    return v[AUDIT_USER].type == VAL_NULL && is_word(&v[AUDIT_RESULT], S("failure")) &&
+    return v[AUDIT_USER].type == VAL_NULL && val_is_word(&v[AUDIT_RESULT], S("failure")) &&
            v[AUDIT_DETAIL].type == VAL_TEXT &&
            (str_starts(v[AUDIT_DETAIL].s, S("more was refunded")) ||
             str_starts(v[AUDIT_DETAIL].s, S("gateway_")));
@@ -164,8 +154,8 @@ static void rows_add_act(struct timeline *t, const struct val *v, enum timeline_
         t, lane, audit_is_operation(&v[AUDIT_OPERATION]) ? S("note") : operation, v[AUDIT_AT].i);
     struct buf b;
 
-    e->times = number_of(&v[AUDIT_TIMES]);
-    e->result = is_word(&v[AUDIT_RESULT], S("success")) ? RESULT_OK : RESULT_FAILED;
+    e->times = val_number(&v[AUDIT_TIMES]);
+    e->result = val_is_word(&v[AUDIT_RESULT], S("success")) ? RESULT_OK : RESULT_FAILED;
     e->ref = v[AUDIT_SUBJECT].s;
     if (!str_eq(str_of(e->kind->name), operation))
         e->about = operation;
@@ -181,14 +171,14 @@ static void rows_add_audit(struct timeline *t, const struct val *v)
 {
     const struct val *what = &v[AUDIT_OPERATION];
 
-    if (is_word(what, S("DLQ_RETRY")))
+    if (val_is_word(what, S("DLQ_RETRY")))
         rows_add_retry(t, v);
-    else if (is_word(what, S("DISPUTE")) || is_word(what, S("RECEIPT")) ||
-             is_word(what, S("EVENT_REPLAY")))
+    else if (val_is_word(what, S("DISPUTE")) || val_is_word(what, S("RECEIPT")) ||
+             val_is_word(what, S("EVENT_REPLAY")))
         return;
     else if (!audit_is_operation(what))
         rows_add_act(t, v,
-                     v[AUDIT_USER].type == VAL_BLOB || is_word(what, S("DLQ_DELETE"))
+                     v[AUDIT_USER].type == VAL_BLOB || val_is_word(what, S("DLQ_DELETE"))
                          ? LANE_OPERATOR
                          : LANE_STATE);
     else if (audit_is_finding(v))
@@ -227,15 +217,15 @@ enum {
 
 static enum timeline_result operation_result(const struct val *v, const struct val *audit)
 {
-    if (is_word(&v[OP_PHASE], S("unknown")))
+    if (val_is_word(&v[OP_PHASE], S("unknown")))
         return RESULT_UNKNOWN;
-    if (!is_word(&v[OP_PHASE], S("done")))
+    if (!val_is_word(&v[OP_PHASE], S("done")))
         return RESULT_WAITING;
-    if (is_word(&v[OP_RESULT], S("nothing to do")))
+    if (val_is_word(&v[OP_RESULT], S("nothing to do")))
         return RESULT_SKIPPED;
-    if (!is_word(&v[OP_RESULT], S("done")))
+    if (!val_is_word(&v[OP_RESULT], S("done")))
         return RESULT_FAILED;
-    return audit && is_word(&audit[AUDIT_RESULT], S("failure")) ? RESULT_FAILED : RESULT_OK;
+    return audit && val_is_word(&audit[AUDIT_RESULT], S("failure")) ? RESULT_FAILED : RESULT_OK;
 }
 
 static const char *operation_keyword(struct str kind)
@@ -269,7 +259,7 @@ static void rows_add_operation(struct timeline *t, const struct val *v)
 
     e->result = operation_result(v, audit);
     e->ref = timeline_uuid(t, v[OP_ID].s);
-    timeline_ended(e, number_of(&v[OP_ENDED]));
+    timeline_ended(e, val_number(&v[OP_ENDED]));
     detail_begin(&b);
     out_person(t, &b, &v[OP_USER]);
     detail_number(&b, "amount", &v[OP_AMOUNT]);
@@ -325,9 +315,10 @@ static enum timeline_result try_result(const struct val *v)
 
     if (v[TRY_RETRIED].i)
         return RESULT_RETRIED;
-    if (is_word(&v[TRY_OUTCOME], S("ok")) || (asks && is_word(&v[TRY_OUTCOME], S("absent"))))
+    if (val_is_word(&v[TRY_OUTCOME], S("ok")) ||
+        (asks && val_is_word(&v[TRY_OUTCOME], S("absent"))))
         return RESULT_OK;
-    if (is_word(&v[TRY_OUTCOME], S("uncertain")) || is_word(&v[TRY_OUTCOME], S("timeout")))
+    if (val_is_word(&v[TRY_OUTCOME], S("uncertain")) || val_is_word(&v[TRY_OUTCOME], S("timeout")))
         return RESULT_UNKNOWN;
     return RESULT_FAILED;
 }
@@ -360,7 +351,7 @@ static enum timeline_result event_replay_result(const struct val *outcome)
 {
     if (outcome->type != VAL_TEXT)
         return RESULT_WAITING;
-    return is_word(outcome, S("retried")) ? RESULT_RETRIED : timeline_event_result(outcome);
+    return val_is_word(outcome, S("retried")) ? RESULT_RETRIED : timeline_event_result(outcome);
 }
 
 static void rows_add_event_replay(struct timeline *t, const struct val *v)
@@ -371,7 +362,7 @@ static void rows_add_event_replay(struct timeline *t, const struct val *v)
     e->result = event_replay_result(&v[AGAIN_OUTCOME]);
     e->about = v[AGAIN_TYPE].type == VAL_TEXT ? v[AGAIN_TYPE].s : (struct str){ 0 };
     e->ref = v[AGAIN_EVENT].s;
-    timeline_ended(e, number_of(&v[AGAIN_ENDED]));
+    timeline_ended(e, val_number(&v[AGAIN_ENDED]));
     detail_begin(&b);
     out_person(t, &b, &v[AGAIN_USER]);
     detail_words(&b, "outcome", &v[AGAIN_OUTCOME]);

@@ -3,17 +3,12 @@
  * beginning, and its present state at the time of the row's last update. */
 #include "timeline/entries.h"
 
-static bool state_is(const struct val *v, struct str word)
-{
-    return v->type == VAL_TEXT && str_eq(v->s, word);
-}
-
 /* --- the payment --- */
 
 /* A void has VOIDED in domain_events.dedupe: nothing was captured, so nothing was refunded. */
 static void state_add_change(struct timeline *t, const struct val *v)
 {
-    struct str type = state_is(&v[4], S("VOIDED")) ? S("PaymentVoided") : v[1].s;
+    struct str type = val_is_word(&v[4], S("VOIDED")) ? S("PaymentVoided") : v[1].s;
     struct entry *e = timeline_add(t, LANE_STATE, type, v[3].i);
     struct buf b;
 
@@ -67,10 +62,10 @@ static struct entry *state_object_now(struct timeline *t, const struct state_obj
 
 static enum timeline_result state_refund_result(const struct val *status)
 {
-    if (state_is(status, S("succeeded")))
+    if (val_is_word(status, S("succeeded")))
         return RESULT_OK;
-    return state_is(status, S("failed")) || state_is(status, S("canceled")) ? RESULT_FAILED
-                                                                            : RESULT_WAITING;
+    return val_is_word(status, S("failed")) || val_is_word(status, S("canceled")) ? RESULT_FAILED
+                                                                                  : RESULT_WAITING;
 }
 
 static void state_add_refund(struct timeline *t, const struct val *v)
@@ -99,10 +94,10 @@ static void state_add_refund(struct timeline *t, const struct val *v)
 
 static enum timeline_result state_transaction_result(const struct val *status)
 {
-    if (state_is(status, S("pending")))
+    if (val_is_word(status, S("pending")))
         return RESULT_WAITING;
-    return state_is(status, S("failed")) || state_is(status, S("canceled")) ? RESULT_FAILED
-                                                                            : RESULT_OK;
+    return val_is_word(status, S("failed")) || val_is_word(status, S("canceled")) ? RESULT_FAILED
+                                                                                  : RESULT_OK;
 }
 
 static void state_add_transaction(struct timeline *t, const struct val *v)

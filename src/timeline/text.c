@@ -7,6 +7,18 @@
 
 enum { DETAIL_MAX = 16 * 1024, WORDS_CHARS = 300, WORDS_MAX = 64 * 1024 };
 
+/* --- values --- */
+
+bool val_is_word(const struct val *v, struct str word)
+{
+    return v->type == VAL_TEXT && str_eq(v->s, word);
+}
+
+int64_t val_number(const struct val *v)
+{
+    return v->type == VAL_INT ? v->i : 0;
+}
+
 /* --- entries --- */
 
 struct entry *timeline_add(struct timeline *t, enum timeline_lane lane, struct str kind,

@@ -1,22 +1,21 @@
 /* act.c - retrying and deleting dead letters, one or many.
  *
- *   choose (by id, or from the oldest death on) -> lock those that are still there
- *      -> as many of them as fit into a unit's memory: the others are the next step's
- *      -> the kind's own word on each: refused ones stay dead, the rest goes on
- *      -> retry: outcomes undone, all lanes locked, the word of kinds with gates, messages again
- *         delete: failures and letters gone
+ *   choose (by id, or from the oldest on) -> lock those that are still stored
+ *      -> keep as many as fit into a unit's memory; the others are left to the next step
+ *      -> call the handler of each one's kind: rejected ones stay dead, the rest goes on
+ *      -> retry: undo outcomes, lock all lanes, call the handlers with gates, add the messages
+ *         delete: delete attempts and dead letters
  *      -> an audit row for each                     all of it one commit
  *
- * PostgreSQL: who holds one lane and waits for another may wait for somebody who waits for him. So
- * they are locked once, sorted; what a kind without gates says comes before, for it may have found
- * out the letter's lane just now.
+ *   (1) PostgreSQL: all lanes of a step are locked once, sorted, so that two acts cannot deadlock.
+ *       Handlers without gates run before, because they may determine the dead letter's lane.
+ *   (2) A unit may be run again: it reads its start from the act and writes only into its step.
+ *       dead_act_took() adds the step to the act once it is durable.
+ *   (3) A unit that fails because of one dead letter is done again one by one, so that one does not
+ *       block the others; the one that fails alone is rejected.
  *
- * A unit may be run again, so it reads where it begins from the act and writes only into its step;
- * dead_act_took() adds that to the act once it is durable. Killed anywhere, each letter is dead or
- * live; the same act again goes on with those that are still dead.
- *
- * A unit that fails for a letter's sake is done again letter by letter, so that one of them does
- * not keep the others: the one that fails alone is refused. */
+ * After a crash each dead letter is dead or live; the same act again continues with the dead
+ * ones. */
 #include "base/limits.h"
 #include "base/text.h"
 #include "dlq/find.h"
@@ -32,11 +31,11 @@ struct dead_step {
     struct dead_letter letters[LIMIT_DEAD_STEP]; /* only while the unit runs */
     struct dead_need needs[LIMIT_DEAD_STEP];
     bool fits[LIMIT_DEAD_STEP];
-    bool live[LIMIT_DEAD_STEP]; /* by their kind's own means */
+    bool live[LIMIT_DEAD_STEP]; /* revived by their kind */
     char details[LIMIT_DEAD_STEP][DETAIL], ids[LIMIT_DEAD_STEP][UUID_TEXT + 1];
     size_t count;
 
-    /* what the unit did; counts once it is durable */
+    /* the unit's results; they count once it is durable */
     struct dead_cursor at;
     size_t next_id;
     size_t chosen;
@@ -52,10 +51,10 @@ enum err dead_act_begin(struct dead_act *act, struct arena *a)
     return act->step ? OK : ERR_NO_MEMORY;
 }
 
-/* --- which --- */
+/* --- choosing --- */
 
-/* How many more of them one unit may choose, when it has chosen some. */
-static size_t dlq_act_room(const struct dead_act *act, int64_t chosen)
+/* How many more the unit may choose after `chosen`. */
+static size_t dead_act_room(const struct dead_act *act, int64_t chosen)
 {
     size_t most = act->alone ? 1 : LIMIT_DEAD_STEP;
     int64_t left = act->limit - act->matched - chosen;
@@ -63,7 +62,8 @@ static size_t dlq_act_room(const struct dead_act *act, int64_t chosen)
     return act->ids || left > (int64_t)most ? most : (size_t)left;
 }
 
-static size_t place_of(const struct dead_step *s, struct uuid id) /* s->count: it is not there */
+/* Returns s->count if it is not in the step. */
+static size_t dead_step_find(const struct dead_step *s, struct uuid id)
 {
     size_t i = 0;
 
@@ -72,21 +72,21 @@ static size_t place_of(const struct dead_step *s, struct uuid id) /* s->count: i
     return i;
 }
 
-static enum err take_row(void *ctx, const struct row *row)
+static enum err dead_step_take_row(void *ctx, const struct row *row)
 {
     struct dead_step *s = ctx;
     struct dead_letter d;
 
     if (!dead_letter_of_row(row, &d))
         return ERR_INTERNAL;
-    if (place_of(s, d.id) == s->count) { /* an id may have been named twice */
+    if (dead_step_find(s, d.id) == s->count) { /* an id may have been named twice */
         assert(s->count < LIMIT_DEAD_STEP);
         s->letters[s->count++] = d;
     }
     return OK;
 }
 
-static int by_death(const void *a, const void *b)
+static int dead_letter_by_death(const void *a, const void *b)
 {
     const struct dead_letter *x = a, *y = b;
 
@@ -95,19 +95,19 @@ static int by_death(const void *a, const void *b)
     return memcmp(x->id.b, y->id.b, sizeof(x->id.b));
 }
 
-static enum err dlq_act_take(struct tx *tx, struct dead_step *s, enum stmt stmt,
-                             const struct val *v, size_t n)
+static enum err dead_step_read(struct tx *tx, struct dead_step *s, enum stmt stmt,
+                               const struct val *v, size_t n)
 {
     enum err e;
 
     s->count = 0;
-    e = tx_bulk(tx, stmt, v, n, 1, take_row, s);
-    qsort(s->letters, s->count, sizeof(s->letters[0]), by_death);
+    e = tx_bulk(tx, stmt, v, n, 1, dead_step_take_row, s);
+    qsort(s->letters, s->count, sizeof(s->letters[0]), dead_letter_by_death);
     return e;
 }
 
-/* Somebody else may have had them since they were found. */
-static enum err dlq_act_lock(struct tx *tx, struct dead_step *s)
+/* Another act may have taken some of them since they were found. */
+static enum err dead_step_lock(struct tx *tx, struct dead_step *s)
 {
     struct uuid ids[LIMIT_DEAD_STEP];
     struct val v[LIMIT_DEAD_STEP];
@@ -117,20 +117,20 @@ static enum err dlq_act_lock(struct tx *tx, struct dead_step *s)
         ids[i] = s->letters[i].id;
         v[i] = V_BLOB(uuid_bytes(&ids[i]));
     }
-    return dlq_act_take(tx, s, STMT_letters_lock, v, n);
+    return dead_step_read(tx, s, STMT_letters_lock, v, n);
 }
 
-static enum err choose_by_id(struct tx *tx, struct dead_act *act)
+static enum err dead_act_choose_by_id(struct tx *tx, struct dead_act *act)
 {
     struct dead_step *s = act->step;
     struct val v[LIMIT_DEAD_STEP];
-    size_t n = act->id_count - act->next_id, most = dlq_act_room(act, 0);
+    size_t n = act->id_count - act->next_id, most = dead_act_room(act, 0);
     enum err e;
 
     n = n < most ? n : most;
     for (size_t i = 0; i < n; i++)
         v[i] = V_BLOB(uuid_bytes(&act->ids[act->next_id + i]));
-    e = dlq_act_take(tx, s, act->dry_run ? STMT_letters_read : STMT_letters_lock, v, n);
+    e = dead_step_read(tx, s, act->dry_run ? STMT_letters_read : STMT_letters_lock, v, n);
     s->chosen = n;
     s->next_id = act->next_id + n;
     s->end = s->next_id == act->id_count;
@@ -138,7 +138,8 @@ static enum err choose_by_id(struct tx *tx, struct dead_act *act)
     return e;
 }
 
-static enum err dlq_act_start(struct tx *tx, const struct dead_act *act, struct dead_cursor *ret_at)
+static enum err dead_act_start(struct tx *tx, const struct dead_act *act,
+                               struct dead_cursor *ret_at)
 {
     struct row row;
     enum err e;
@@ -152,15 +153,15 @@ static enum err dlq_act_start(struct tx *tx, const struct dead_act *act, struct 
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-/* A dry run changes nothing, so it counts as many as it may look at. */
-static enum err choose_by_filter(struct tx *tx, struct dead_act *act)
+/* A dry run changes nothing, so it counts as many as it may examine. */
+static enum err dead_act_choose_by_filter(struct tx *tx, struct dead_act *act)
 {
     struct dead_step *s = act->step;
     struct dead_find f = { .filter = &act->filter, .up = true, .found = s->letters };
-    enum err e = dlq_act_start(tx, act, &f.at);
+    enum err e = dead_act_start(tx, act, &f.at);
 
     while (!e && !f.end) {
-        f.max = dlq_act_room(act, s->matched);
+        f.max = dead_act_room(act, s->matched);
         f.budget = LIMIT_DEAD_LOOKED - s->looked;
         if (!f.max || f.budget <= 0)
             break;
@@ -173,18 +174,19 @@ static enum err choose_by_filter(struct tx *tx, struct dead_act *act)
     s->at = f.at;
     s->end = f.end;
     s->chosen = s->count = f.count;
-    return e || act->dry_run ? e : dlq_act_lock(tx, s);
+    return e || act->dry_run ? e : dead_step_lock(tx, s);
 }
 
-/* --- what this act took before --- */
+/* --- leaving out what this redrive took before --- */
 
-static struct str audit_subject(const struct dead_letter *d, const char *id)
+static struct str dead_audit_subject(const struct dead_letter *d, const char *id)
 {
     return d->ref.n ? d->ref : str_of(id);
 }
 
-/* How the audit line of a letter begins; the id makes it this letter's alone. */
-static int audit_words(const struct dead_act *act, const struct dead_letter *d, char words[DETAIL])
+/* The beginning of the audit detail; the id makes it unique to this dead letter. */
+static int dead_audit_begin(const struct dead_act *act, const struct dead_letter *d,
+                            char words[DETAIL])
 {
     char id[UUID_TEXT + 1];
 
@@ -192,7 +194,7 @@ static int audit_words(const struct dead_act *act, const struct dead_letter *d, 
     return snprintf(words, DETAIL, "by %s: " STR_FMT " %s,", act->by, STR_ARG(d->kind), id);
 }
 
-static enum err dlq_act_drop(void *ctx, const struct row *row)
+static enum err dead_step_drop(void *ctx, const struct row *row)
 {
     struct dead_step *s = ctx;
 
@@ -205,28 +207,28 @@ static enum err dlq_act_drop(void *ctx, const struct row *row)
     return OK;
 }
 
-/* The newest death may lie ahead of the clock, which was wrong when that letter died: then what
- * was taken and died again lies before the walk's end. The audit knows what was taken; but a kind
- * may have made another letter of it, with another id. That one was added since. */
-static bool is_new(const struct dead_act *act, const struct dead_letter *d)
+/* If the clock was ahead once, the newest dead letter lies in the future, and what was retried and
+ * died again lies before the scan's end. The audit log knows what was taken, except where a kind
+ * made a new message of it, with another id: that one was added since the redrive began. */
+static bool dead_act_is_new(const struct dead_act *act, const struct dead_letter *d)
 {
     return !act->ids && act->cursor.until_ms > act->began_ms && d->died_ms >= act->began_ms &&
            d->added_ms >= act->began_ms;
 }
 
-static void drop_new(const struct dead_act *act)
+static void dead_act_drop_new(const struct dead_act *act)
 {
     struct dead_step *s = act->step;
     size_t kept = 0;
 
     for (size_t i = 0; i < s->count; i++)
-        if (!is_new(act, &s->letters[i]))
+        if (!dead_act_is_new(act, &s->letters[i]))
             s->letters[kept++] = s->letters[i];
     s->chosen -= s->count - kept;
     s->count = kept;
 }
 
-static enum err drop_retaken(struct tx *tx, const struct dead_act *act)
+static enum err dead_act_drop_retaken(struct tx *tx, const struct dead_act *act)
 {
     enum { COLUMNS = 3 };
     struct dead_step *s = act->step;
@@ -236,7 +238,7 @@ static enum err drop_retaken(struct tx *tx, const struct dead_act *act)
 
     if (!act->began_ms)
         return OK;
-    drop_new(act);
+    dead_act_drop_new(act);
     for (size_t i = 0; i < s->count; i++) {
         const struct dead_letter *d = &s->letters[i];
 
@@ -244,18 +246,18 @@ static enum err drop_retaken(struct tx *tx, const struct dead_act *act)
             continue;
         ids[n] = d->id;
         uuid_text(d->id, s->ids[n]);
-        audit_words(act, d, s->details[n]);
+        dead_audit_begin(act, d, s->details[n]);
         v[n * COLUMNS] = V_BLOB(uuid_bytes(&ids[n]));
-        v[n * COLUMNS + 1] = V_TEXT(audit_subject(d, s->ids[n]));
+        v[n * COLUMNS + 1] = V_TEXT(dead_audit_subject(d, s->ids[n]));
         v[n * COLUMNS + 2] = V_TEXT(str_of(s->details[n]));
         n++;
     }
-    return n ? tx_bulk(tx, STMT_letters_retried, v, n, COLUMNS, dlq_act_drop, s) : OK;
+    return n ? tx_bulk(tx, STMT_letters_retried, v, n, COLUMNS, dead_step_drop, s) : OK;
 }
 
-/* --- how many of them --- */
+/* --- fitting into memory --- */
 
-static enum err need_of(struct tx *tx, const struct dead_act *act, size_t i)
+static enum err dead_step_need(struct tx *tx, const struct dead_act *act, size_t i)
 {
     struct dead_step *s = act->step;
     const struct dead_kind *k = dead_kind_of(act->letters, s->letters[i].kind);
@@ -268,9 +270,9 @@ static enum err need_of(struct tx *tx, const struct dead_act *act, size_t i)
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-/* The step ends behind the first n that were chosen: ids as they were named, or letters by their
+/* Cuts the step after the first n: ids in the order given, or dead letters in the order of
  * death. */
-static void end_behind(struct dead_act *act, size_t n)
+static void dead_step_cut(struct dead_act *act, size_t n)
 {
     struct dead_step *s = act->step;
     size_t kept = 0;
@@ -291,9 +293,9 @@ static void end_behind(struct dead_act *act, size_t n)
     s->end = false;
 }
 
-/* What a kind reads stays in the unit's memory until its end, and there is not much of that: too
- * many large letters would fail together, and again each time. One always fits. */
-static enum err dlq_act_fit(struct tx *tx, struct dead_act *act)
+/* What a handler reads stays in the unit's memory until its end, so the step is cut before too many
+ * large bodies exceed it. One always fits. */
+static enum err dead_act_fit(struct tx *tx, struct dead_act *act)
 {
     struct dead_step *s = act->step;
     size_t n = act->ids ? s->next_id - act->next_id : s->count, i = 0;
@@ -304,19 +306,19 @@ static enum err dlq_act_fit(struct tx *tx, struct dead_act *act)
     memset(s->fits, 0, sizeof(s->fits));
     memset(s->needs, 0, sizeof(s->needs));
     for (; i < n && !e && bytes < LIMIT_DEAD_STEP_BYTES; i++) {
-        size_t at = act->ids ? place_of(s, act->ids[act->next_id + i]) : i;
+        size_t at = act->ids ? dead_step_find(s, act->ids[act->next_id + i]) : i;
 
         if (at == s->count || s->fits[at])
             continue;
-        e = need_of(tx, act, at);
+        e = dead_step_need(tx, act, at);
         bytes += s->needs[at].bytes;
     }
     if (!e && i < n)
-        end_behind(act, i);
+        dead_step_cut(act, i);
     return e;
 }
 
-/* --- the kinds' own word --- */
+/* --- the handlers of the kinds --- */
 
 void dead_refusal_set(struct dead_refusal *r, struct uuid id, struct str words)
 {
@@ -328,13 +330,13 @@ void dead_refusal_set(struct dead_refusal *r, struct uuid id, struct str words)
     snprintf(r->why, sizeof(r->why), STR_FMT, STR_ARG(words));
 }
 
-static void dlq_act_refuse(struct dead_refusal *r, struct uuid id, enum err e, const char *why)
+static void dead_refusal_of_err(struct dead_refusal *r, struct uuid id, enum err e, const char *why)
 {
     dead_refusal_set(r, id, str_of(*why ? why : err_words(e, LANG_EN)));
 }
 
-static enum err ask_kind(struct tx *tx, const struct dead_act *act, struct dead_letter *d,
-                         int64_t now_ms, bool *ret_live, struct why *why)
+static enum err dead_act_call_kind(struct tx *tx, const struct dead_act *act, struct dead_letter *d,
+                                   int64_t now_ms, bool *ret_live, struct why *why)
 {
     const struct dead_kind *k = dead_kind_of(act->letters, d->kind);
 
@@ -348,15 +350,16 @@ static enum err ask_kind(struct tx *tx, const struct dead_act *act, struct dead_
     return OK;
 }
 
-static void dlq_act_keep(struct dead_step *s, size_t from, size_t to)
+static void dead_step_keep(struct dead_step *s, size_t from, size_t to)
 {
     s->letters[to] = s->letters[from];
     s->needs[to] = s->needs[from];
     s->live[to] = s->live[from];
 }
 
-/* Those with gates, or the others. Those that are refused leave the list. */
-static enum err ask_kinds(struct tx *tx, const struct dead_act *act, bool gates, int64_t now_ms)
+/* Calls the handlers with gates, or those without. Rejected dead letters leave the step. */
+static enum err dead_act_call_kinds(struct tx *tx, const struct dead_act *act, bool gates,
+                                    int64_t now_ms)
 {
     struct dead_step *s = act->step;
     size_t kept = 0;
@@ -367,13 +370,13 @@ static enum err ask_kinds(struct tx *tx, const struct dead_act *act, bool gates,
         enum err e = OK;
 
         if (s->needs[i].has_gates == gates)
-            e = ask_kind(tx, act, d, now_ms, &s->live[i], &why);
+            e = dead_act_call_kind(tx, act, d, now_ms, &s->live[i], &why);
         if ((e == ERR_UNPROCESSABLE || e == ERR_NOT_FOUND) && !tx_trouble(tx))
-            dlq_act_refuse(&s->refusals[s->refused++], d->id, e, why.text);
+            dead_refusal_of_err(&s->refusals[s->refused++], d->id, e, why.text);
         else if (e)
             return e;
         else
-            dlq_act_keep(s, i, kept++);
+            dead_step_keep(s, i, kept++);
     }
     s->count = kept;
     return OK;
@@ -381,8 +384,8 @@ static enum err ask_kinds(struct tx *tx, const struct dead_act *act, bool gates,
 
 /* --- the act --- */
 
-static enum err over_letters(struct tx *tx, const struct dead_step *s, enum stmt stmt,
-                             bool live_only)
+static enum err dead_step_for_all(struct tx *tx, const struct dead_step *s, enum stmt stmt,
+                                  bool live_only)
 {
     struct val v[LIMIT_DEAD_STEP];
     size_t n = 0;
@@ -393,8 +396,8 @@ static enum err over_letters(struct tx *tx, const struct dead_step *s, enum stmt
     return tx_bulk(tx, stmt, v, n, 1, NULL, NULL);
 }
 
-/* What will be applied after all has not failed: an event without an outcome is pending. */
-static enum err undo_outcomes(struct tx *tx, const struct dead_step *s)
+/* A retried event is pending again: it has no outcome. */
+static enum err dead_step_undo_outcomes(struct tx *tx, const struct dead_step *s)
 {
     struct val v[LIMIT_DEAD_STEP];
     size_t n = 0;
@@ -407,7 +410,7 @@ static enum err undo_outcomes(struct tx *tx, const struct dead_step *s)
 
 _Static_assert(LIMIT_DEAD_STEP *DEAD_LANES <= LIMIT_STATEMENT_ROWS, "a step's lanes fit");
 
-static enum err lock_lanes(struct tx *tx, const struct dead_act *act)
+static enum err dead_act_lock_lanes(struct tx *tx, const struct dead_act *act)
 {
     const struct dead_step *s = act->step;
     int64_t lanes[LIMIT_STATEMENT_ROWS];
@@ -427,7 +430,7 @@ static enum err lock_lanes(struct tx *tx, const struct dead_act *act)
     return queue_lock_lanes(tx, lanes, n);
 }
 
-static enum err dlq_act_revive(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+static enum err dead_act_revive(struct tx *tx, const struct dead_act *act, int64_t now_ms)
 {
     const struct dead_step *s = act->step;
     struct queue_letter l[LIMIT_DEAD_STEP];
@@ -441,29 +444,31 @@ static enum err dlq_act_revive(struct tx *tx, const struct dead_act *act, int64_
             l[n++] = (struct queue_letter){ .id = d->id, .has_lane = d->has_lane, .lane = d->lane };
     }
     e = queue_revive(act->letters->queue, tx, now_ms, l, n);
-    return e ? e : over_letters(tx, s, STMT_letters_delete, true);
+    return e ? e : dead_step_for_all(tx, s, STMT_letters_delete, true);
 }
 
-static enum err dlq_act_retry(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+static enum err dead_act_retry(struct tx *tx, const struct dead_act *act, int64_t now_ms)
 {
-    enum err e = undo_outcomes(tx, act->step);
+    enum err e = dead_step_undo_outcomes(tx, act->step);
 
-    if (!e)
-        e = lock_lanes(tx, act);
-    if (!e)
-        e = ask_kinds(tx, act, true, now_ms);
-    return e ? e : dlq_act_revive(tx, act, now_ms);
+    if (e)
+        return e;
+    e = dead_act_lock_lanes(tx, act);
+    if (e)
+        return e;
+    e = dead_act_call_kinds(tx, act, true, now_ms);
+    return e ? e : dead_act_revive(tx, act, now_ms);
 }
 
-static enum err dlq_act_forget(struct tx *tx, const struct dead_step *s)
+static enum err dead_act_delete(struct tx *tx, const struct dead_step *s)
 {
-    enum err e = over_letters(tx, s, STMT_letters_delete, false);
+    enum err e = dead_step_for_all(tx, s, STMT_letters_delete, false);
 
-    return e ? e : over_letters(tx, s, STMT_letters_failures_delete, false);
+    return e ? e : dead_step_for_all(tx, s, STMT_letters_failures_delete, false);
 }
 
-/* What it was and what it is now can be compared with what is kept. */
-static void edit_words(const struct dead_act *act, char words[EDIT_WORDS])
+/* The hashes can be compared with the bodies that are kept. */
+static void dead_audit_edit(const struct dead_act *act, char words[EDIT_WORDS])
 {
     const struct dead_edit *e = act->edit;
 
@@ -473,10 +478,10 @@ static void edit_words(const struct dead_act *act, char words[EDIT_WORDS])
                  e->before[0] ? e->before : "of nothing", e->after);
 }
 
-static enum err dlq_act_audit(struct tx *tx, const struct dead_act *act, int64_t now_ms)
+static enum err dead_act_audit(struct tx *tx, const struct dead_act *act, int64_t now_ms)
 {
     static const struct uuid admin_token;
-    /* Where no queue runs it is the command line, which nobody logs in to. */
+    /* Without a queue this is the command line, which has no user. */
     bool unnamed = uuid_eq(act->user, admin_token) && !act->letters->queue;
     char edited[EDIT_WORDS];
     struct dead_step *s = act->step;
@@ -490,13 +495,13 @@ static enum err dlq_act_audit(struct tx *tx, const struct dead_act *act, int64_t
         int n;
 
         uuid_text(d->id, s->ids[i]);
-        edit_words(act, edited);
-        n = audit_words(act, d, s->details[i]);
+        dead_audit_edit(act, edited);
+        n = dead_audit_begin(act, d, s->details[i]);
         snprintf(s->details[i] + n, DETAIL - (size_t)n, "%s dead of: " STR_FMT, edited,
                  STR_ARG(reason));
         row[0] = V_INT(now_ms);
         row[1] = V_TEXT(what);
-        row[2] = V_TEXT(audit_subject(d, s->ids[i]));
+        row[2] = V_TEXT(dead_audit_subject(d, s->ids[i]));
         row[3] = V_TEXT(str_of(s->details[i]));
         row[4] = unnamed ? V_NULL : V_BLOB(uuid_bytes(&act->user));
         row[5] = d->has_payment ? V_BLOB(uuid_bytes(&d->payment)) : V_NULL;
@@ -504,7 +509,7 @@ static enum err dlq_act_audit(struct tx *tx, const struct dead_act *act, int64_t
     return tx_bulk(tx, STMT_audit_letters, v, s->count, AUDIT_COLUMNS, NULL, NULL);
 }
 
-static void dlq_act_reset(struct dead_step *s)
+static void dead_step_reset(struct dead_step *s)
 {
     s->count = s->chosen = s->refused = s->next_id = 0;
     s->matched = s->done = s->looked = 0;
@@ -517,54 +522,57 @@ enum err dead_act_step(struct tx *tx, struct dead_act *act)
     int64_t now_ms = env_now_ms(act->letters->env);
     enum err e;
 
-    dlq_act_reset(s);
-    e = act->ids ? choose_by_id(tx, act) : choose_by_filter(tx, act);
-    if (!e && !act->dry_run)
-        e = drop_retaken(tx, act);
-    if (!e && !act->dry_run)
-        e = dlq_act_fit(tx, act);
+    dead_step_reset(s);
+    e = act->ids ? dead_act_choose_by_id(tx, act) : dead_act_choose_by_filter(tx, act);
     if (e || act->dry_run)
         return e;
+    e = dead_act_drop_retaken(tx, act);
+    if (e)
+        return e;
+    e = dead_act_fit(tx, act);
+    if (e)
+        return e;
     s->matched = (int64_t)s->count;
-    e = ask_kinds(tx, act, false, now_ms);
-    if (!e)
-        e = act->verb == DEAD_RETRY ? dlq_act_retry(tx, act, now_ms) : dlq_act_forget(tx, s);
-    if (!e)
-        e = dlq_act_audit(tx, act, now_ms);
+    e = dead_act_call_kinds(tx, act, false, now_ms);
+    if (e)
+        return e;
+    e = act->verb == DEAD_RETRY ? dead_act_retry(tx, act, now_ms) : dead_act_delete(tx, s);
+    if (e)
+        return e;
     s->done = (int64_t)s->count;
-    return e;
+    return dead_act_audit(tx, act, now_ms);
 }
 
 /* --- on the executor --- */
 
-static void add_refusal(struct dead_act *act, const struct dead_refusal *r)
+static void dead_act_add_refusal(struct dead_act *act, const struct dead_refusal *r)
 {
     if (act->refused < DEAD_REFUSALS)
         act->refusals[act->refused] = *r;
     act->refused++;
 }
 
-static void add_step(struct dead_act *act)
+static void dead_act_add_step(struct dead_act *act)
 {
     const struct dead_step *s = act->step;
 
     act->matched += s->matched;
     act->done += s->done;
     for (size_t i = 0; i < s->refused; i++)
-        add_refusal(act, &s->refusals[i]);
+        dead_act_add_refusal(act, &s->refusals[i]);
 }
 
-/* The letter that failed alone is behind us. */
-static void dlq_act_skip(struct dead_act *act, enum err e)
+/* The dead letter that failed alone counts as rejected. */
+static void dead_act_skip(struct dead_act *act, enum err e)
 {
     struct dead_refusal r;
 
-    dlq_act_refuse(&r, act->step->letters[0].id, e, "");
-    add_refusal(act, &r);
+    dead_refusal_of_err(&r, act->step->letters[0].id, e, "");
+    dead_act_add_refusal(act, &r);
     act->matched++;
 }
 
-static bool goes_on(struct dead_act *act)
+static bool dead_act_goes_on(struct dead_act *act)
 {
     const struct dead_step *s = act->step;
 
@@ -579,9 +587,9 @@ static bool goes_on(struct dead_act *act)
     return act->more && act->matched < act->limit && act->looked < LIMIT_DEAD_CALL;
 }
 
-/* The database's own trouble is not a letter's; nor is a verdict that is not known. Memory may be
- * short because so many large ones came together. */
-static bool is_trouble(enum err e)
+/* An error of the database, or an unknown outcome, is not caused by a dead letter. Being out of
+ * memory may be: too many large ones came together. */
+static bool dead_act_is_store_error(enum err e)
 {
     return e != ERR_STALE && e != ERR_NO_MEMORY && err_is_retryable(e);
 }
@@ -597,7 +605,7 @@ bool dead_act_took(struct dead_act *act, enum err e)
 {
     size_t chosen = act->step->chosen;
 
-    if (e && (act->dry_run || is_trouble(e) || !chosen)) {
+    if (e && (act->dry_run || dead_act_is_store_error(e) || !chosen)) {
         act->err = e;
         return false;
     }
@@ -606,11 +614,11 @@ bool dead_act_took(struct dead_act *act, enum err e)
         return true;
     }
     if (e)
-        dlq_act_skip(act, e);
+        dead_act_skip(act, e);
     else
-        add_step(act);
+        dead_act_add_step(act);
     if (act->alone)
         act->alone--;
     act->step->chosen = 0;
-    return goes_on(act);
+    return dead_act_goes_on(act);
 }

@@ -1,5 +1,5 @@
-/* dead_letter.c - dead letters as they are shown, whom they are about, and the end of old attempts.
- */
+/* dead_letter.c - dead letters as JSON, the payment that each one concerns, and the deletion of old
+ * attempts. */
 #include "dlq/dead_letter.h"
 
 #include "base/json/json.h"
@@ -16,18 +16,18 @@ enum { FAILURES_SHOWN = 100, SHOWN_MAX = 3 * 1024 * 1024 };
 
 /* --- as JSON --- */
 
-static bool is_of_event(struct str kind)
+static bool dead_letter_is_event(struct str kind)
 {
     return str_eq(kind, S("stripe.event")) || str_eq(kind, S("stripe.refetch")) ||
            str_eq(kind, S("paypay.refetch"));
 }
 
-static void out_letter(struct buf *b, const struct dead_letter *d)
+static void dead_letter_out(struct buf *b, const struct dead_letter *d)
 {
     out_uuid(b, "id", d->id);
     out_text(b, "kind", d->kind);
     out_text(b, "ref", d->ref);
-    out_text(b, "eventId", is_of_event(d->kind) ? d->ref : (struct str){ 0 });
+    out_text(b, "eventId", dead_letter_is_event(d->kind) ? d->ref : (struct str){ 0 });
     if (d->has_payment)
         out_uuid(b, "paymentId", d->payment);
     else
@@ -39,7 +39,7 @@ static void out_letter(struct buf *b, const struct dead_letter *d)
     out_time(b, "diedAt", d->died_ms);
 }
 
-static void out_cursor(struct buf *b, const char *name, const struct dead_cursor *c)
+static void dead_cursor_out(struct buf *b, const char *name, const struct dead_cursor *c)
 {
     out_name(b, name);
     if (!c) {
@@ -53,20 +53,21 @@ static void out_cursor(struct buf *b, const char *name, const struct dead_cursor
 
 /* --- a page --- */
 
-/* The lower of the two: a cursor of another filter must not lead beyond this one's time. */
-static struct dead_cursor start_of(const struct dead_filter *f, const struct dead_cursor *cursor)
+/* The lower of the two: a cursor of another filter must not start after this filter's time. */
+static struct dead_cursor dead_page_start(const struct dead_filter *f,
+                                          const struct dead_cursor *cursor)
 {
     struct dead_cursor newest = dead_from_newest(f);
 
     return cursor && cursor->at_ms < newest.at_ms ? *cursor : newest;
 }
 
-static struct dead_cursor after_letter(const struct dead_letter *d)
+static struct dead_cursor dead_cursor_after(const struct dead_letter *d)
 {
     return (struct dead_cursor){ .at_ms = d->died_ms, .id = d->id };
 }
 
-static struct str page_json(struct arena *a, const struct dead_find *f, size_t limit)
+static struct str dead_page_json(struct arena *a, const struct dead_find *f, size_t limit)
 {
     size_t shown = f->count < limit ? f->count : limit;
     struct dead_cursor next = f->at;
@@ -74,16 +75,16 @@ static struct str page_json(struct arena *a, const struct dead_find *f, size_t l
     struct buf b;
 
     if (f->count > limit)
-        next = after_letter(&f->found[limit - 1]);
+        next = dead_cursor_after(&f->found[limit - 1]);
     buf_init(&b, SHOWN_MAX);
     buf_add(&b, S("{\"data\":["));
     for (size_t i = 0; i < shown; i++) {
         buf_add(&b, i ? S(",{") : S("{"));
-        out_letter(&b, &f->found[i]);
+        dead_letter_out(&b, &f->found[i]);
         buf_char(&b, '}');
     }
     buf_char(&b, ']');
-    out_cursor(&b, "nextCursor", more ? &next : NULL);
+    dead_cursor_out(&b, "nextCursor", more ? &next : NULL);
     buf_char(&b, '}');
     return out_done(&b, a);
 }
@@ -92,7 +93,7 @@ enum err dead_page(struct tx *tx, struct arena *a, const struct dead_filter *f,
                    const struct dead_cursor *cursor, int limit, struct str *ret_json)
 {
     struct dead_find find = { .filter = f,
-                              .at = start_of(f, cursor),
+                              .at = dead_page_start(f, cursor),
                               .max = (size_t)limit + 1,
                               .budget = LIMIT_DEAD_LOOKED };
     enum err e;
@@ -104,13 +105,13 @@ enum err dead_page(struct tx *tx, struct arena *a, const struct dead_filter *f,
     e = dead_find(tx, &find);
     if (e)
         return e;
-    *ret_json = page_json(a, &find, (size_t)limit);
+    *ret_json = dead_page_json(a, &find, (size_t)limit);
     return ret_json->p ? OK : ERR_NO_MEMORY;
 }
 
 /* --- one --- */
 
-static void out_hidden(struct buf *b, const char *name, struct str text)
+static void dead_letter_out_redacted(struct buf *b, const char *name, struct str text)
 {
     struct buf shown;
 
@@ -121,7 +122,7 @@ static void out_hidden(struct buf *b, const char *name, struct str text)
     buf_release(&shown);
 }
 
-static enum err out_payload(struct tx *tx, struct buf *b, const struct dead_letter *d)
+static enum err dead_letter_out_payload(struct tx *tx, struct buf *b, const struct dead_letter *d)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_letter_body, &row, V_BLOB(uuid_bytes(&d->id)));
@@ -134,19 +135,19 @@ static enum err out_payload(struct tx *tx, struct buf *b, const struct dead_lett
         out_name(b, "payload");
         redact_json(b, row.col[0].s);
     } else
-        out_hidden(b, "payload", row.col[0].s);
+        dead_letter_out_redacted(b, "payload", row.col[0].s);
     return OK;
 }
 
-/* Not its body: that has what a customer's card and address look like (A6). It stands in
- * failed_webhook_events, for who may read the database. */
-static enum err out_event(struct tx *tx, struct buf *b, const struct dead_letter *d)
+/* Without the event's body, which has card and address data (A6). The body is readable in
+ * failed_webhook_events, with access to the database. */
+static enum err dead_letter_out_event(struct tx *tx, struct buf *b, const struct dead_letter *d)
 {
     struct row row;
     const struct val *v = row.col;
     enum err e = ERR_NOT_FOUND;
 
-    if (is_of_event(d->kind) && d->ref.n)
+    if (dead_letter_is_event(d->kind) && d->ref.n)
         e = TX_ROW(tx, STMT_letter_event, &row, V_TEXT(d->ref));
     if (e == ERR_NOT_FOUND)
         out_json(b, "event", S("null"));
@@ -165,28 +166,28 @@ static enum err out_event(struct tx *tx, struct buf *b, const struct dead_letter
     return OK;
 }
 
-struct failures {
+struct dead_attempts {
     struct row rows[FAILURES_SHOWN];
     size_t n;
 };
 
-static enum err keep_failure(void *ctx, const struct row *row)
+static enum err dead_attempts_keep(void *ctx, const struct row *row)
 {
-    struct failures *f = ctx;
+    struct dead_attempts *f = ctx;
 
     if (f->n < FAILURES_SHOWN)
         f->rows[f->n++] = *row;
     return OK;
 }
 
-/* The newest of them, the oldest of those first. */
-static enum err out_failures(struct tx *tx, struct arena *a, struct buf *b,
-                             const struct dead_letter *d)
+/* The newest attempts, in the order of time. */
+static enum err dead_letter_out_attempts(struct tx *tx, struct arena *a, struct buf *b,
+                                         const struct dead_letter *d)
 {
     struct val v[] = { V_BLOB(uuid_bytes(&d->id)), V_INT(FAILURES_SHOWN) };
-    struct failures *f = arena_alloc(a, 1, sizeof(*f));
-    enum err e =
-        f ? tx_each(tx, STMT_message_failures_of, v, COUNT(v), keep_failure, f) : ERR_NO_MEMORY;
+    struct dead_attempts *f = arena_alloc(a, 1, sizeof(*f));
+    enum err e = f ? tx_each(tx, STMT_message_failures_of, v, COUNT(v), dead_attempts_keep, f)
+                   : ERR_NO_MEMORY;
 
     if (e)
         return e;
@@ -205,16 +206,34 @@ static enum err out_failures(struct tx *tx, struct arena *a, struct buf *b,
     return OK;
 }
 
-static enum err out_details(struct tx *tx, struct arena *a, struct buf *b,
-                            const struct dead_letters *l, const struct dead_letter *d)
+static enum err dead_letter_out_details(struct tx *tx, struct arena *a, struct buf *b,
+                                        const struct dead_letters *l, const struct dead_letter *d)
 {
     const struct dead_kind *k = dead_kind_of(l, d->kind);
     enum err e = k && k->show ? k->show(tx, k->ctx, d, b) : ERR_NOT_FOUND;
 
     if (e != ERR_NOT_FOUND)
         return e;
-    e = out_payload(tx, b, d);
-    return e ? e : out_failures(tx, a, b, d);
+    e = dead_letter_out_payload(tx, b, d);
+    return e ? e : dead_letter_out_attempts(tx, a, b, d);
+}
+
+static enum err dead_letter_out_all(struct tx *tx, struct arena *a, struct buf *b,
+                                    const struct dead_letters *l, const struct dead_letter *d)
+{
+    enum err e;
+
+    buf_char(b, '{');
+    dead_letter_out(b, d);
+    e = dead_letter_out_details(tx, a, b, l, d);
+    if (e)
+        return e;
+    e = dead_letter_out_event(tx, b, d);
+    if (e)
+        return e;
+    e = dead_edit_show(tx, b, l, d);
+    buf_char(b, '}');
+    return e;
 }
 
 enum err dead_show(struct tx *tx, struct arena *a, const struct dead_letters *l, struct uuid id,
@@ -230,21 +249,14 @@ enum err dead_show(struct tx *tx, struct arena *a, const struct dead_letters *l,
     if (e)
         return e;
     buf_init(&b, SHOWN_MAX);
-    buf_char(&b, '{');
-    out_letter(&b, &d);
-    e = out_details(tx, a, &b, l, &d);
-    if (!e)
-        e = out_event(tx, &b, &d);
-    if (!e)
-        e = dead_edit_show(tx, &b, l, &d);
-    buf_char(&b, '}');
+    e = dead_letter_out_all(tx, a, &b, l, &d);
     *ret_json = out_done(&b, a);
     return !e && !ret_json->p ? ERR_NO_MEMORY : e;
 }
 
-/* --- what an act answers --- */
+/* --- the result of an act --- */
 
-static void out_refusals(struct buf *b, const struct dead_act *act)
+static void dead_act_out_refusals(struct buf *b, const struct dead_act *act)
 {
     out_name(b, "refusals");
     buf_char(b, '[');
@@ -266,57 +278,57 @@ struct str dead_act_json(const struct dead_act *act, struct arena *a)
     out_int(&b, "matched", act->matched);
     out_int(&b, "done", act->done);
     out_int(&b, "refused", act->refused);
-    out_refusals(&b, act);
+    dead_act_out_refusals(&b, act);
     out_bool(&b, "dryRun", act->dry_run);
-    out_cursor(&b, "cursor", act->more ? &act->cursor : NULL);
+    dead_cursor_out(&b, "cursor", act->more ? &act->cursor : NULL);
     buf_char(&b, '}');
     return out_done(&b, a);
 }
 
-/* --- whom it is about --- */
+/* --- the payment it concerns --- */
 
-enum about {
-    ABOUT_REF,
-    ABOUT_BODY,
-    ABOUT_DOMAIN_EVENT,
-    ABOUT_NOTIFICATION,
-    ABOUT_NOTIFICATION_REF,
-    ABOUT_NOBODY,
+enum payment_place {
+    PAYMENT_IN_REF,
+    PAYMENT_IN_BODY,
+    PAYMENT_OF_DOMAIN_EVENT,
+    PAYMENT_OF_NOTIFICATION,
+    PAYMENT_OF_NOTIFICATION_REF,
+    PAYMENT_NOWHERE,
 };
 
-/* Where a kind's message names its payment. */
-static enum about dead_letter_about(struct str kind)
+/* Where the messages of a kind name their payment. */
+static enum payment_place dead_letter_payment_place(struct str kind)
 {
     static const struct {
         const char *kind;
-        enum about where;
+        enum payment_place where;
     } rows[] = {
-        { "stripe.event", ABOUT_BODY },
-        { "stripe.refetch", ABOUT_BODY },
-        { "paypay.refetch", ABOUT_BODY },
-        { "paypay.poll", ABOUT_REF },
-        { "booking.confirm", ABOUT_BODY },
-        { "op", ABOUT_REF },
-        { "payment.abandon", ABOUT_REF },
-        { "payment.lapse", ABOUT_REF },
-        { "payment.lapsed", ABOUT_REF },
-        { "refund.again", ABOUT_REF },
-        { "charge.fee", ABOUT_REF },
-        { "charge.refunds", ABOUT_REF },
-        { "notify", ABOUT_NOTIFICATION },
-        { "event.deliver", ABOUT_DOMAIN_EVENT },
-        { "notify.mail", ABOUT_NOTIFICATION_REF },
-        { "notify.push", ABOUT_NOTIFICATION_REF },
-        { "notify.webhook", ABOUT_NOTIFICATION_REF },
+        { "stripe.event", PAYMENT_IN_BODY },
+        { "stripe.refetch", PAYMENT_IN_BODY },
+        { "paypay.refetch", PAYMENT_IN_BODY },
+        { "paypay.poll", PAYMENT_IN_REF },
+        { "booking.confirm", PAYMENT_IN_BODY },
+        { "op", PAYMENT_IN_REF },
+        { "payment.abandon", PAYMENT_IN_REF },
+        { "payment.lapse", PAYMENT_IN_REF },
+        { "payment.lapsed", PAYMENT_IN_REF },
+        { "refund.again", PAYMENT_IN_REF },
+        { "charge.fee", PAYMENT_IN_REF },
+        { "charge.refunds", PAYMENT_IN_REF },
+        { "notify", PAYMENT_OF_NOTIFICATION },
+        { "event.deliver", PAYMENT_OF_DOMAIN_EVENT },
+        { "notify.mail", PAYMENT_OF_NOTIFICATION_REF },
+        { "notify.push", PAYMENT_OF_NOTIFICATION_REF },
+        { "notify.webhook", PAYMENT_OF_NOTIFICATION_REF },
     };
 
     for (size_t i = 0; i < COUNT(rows); i++)
         if (str_eq(kind, str_of(rows[i].kind)))
             return rows[i].where;
-    return ABOUT_NOBODY;
+    return PAYMENT_NOWHERE;
 }
 
-static bool body_names(struct str body, struct uuid *ret_payment)
+static bool dead_letter_payment_of_body(struct str body, struct uuid *ret_payment)
 {
     static const char *const path[] = { "payment" };
     struct json_value v;
@@ -325,8 +337,8 @@ static bool body_names(struct str body, struct uuid *ret_payment)
            uuid_parse(v.raw, ret_payment);
 }
 
-static enum err dead_letter_ask(struct tx *tx, enum stmt stmt, const struct uuid *id,
-                                struct uuid *ret_payment)
+static enum err dead_letter_payment_of_row(struct tx *tx, enum stmt stmt, const struct uuid *id,
+                                           struct uuid *ret_payment)
 {
     struct row row;
     enum err e = TX_ROW(tx, stmt, &row, V_BLOB(uuid_bytes(id)));
@@ -336,24 +348,26 @@ static enum err dead_letter_ask(struct tx *tx, enum stmt stmt, const struct uuid
     return e;
 }
 
-static enum err payment_of(struct tx *tx, const struct message *m, struct uuid *ret_payment)
+static enum err dead_letter_payment(struct tx *tx, const struct message *m,
+                                    struct uuid *ret_payment)
 {
     struct uuid id;
 
-    switch (dead_letter_about(m->kind)) {
-    case ABOUT_REF: return uuid_parse(m->ref, ret_payment) ? OK : ERR_NOT_FOUND;
-    case ABOUT_BODY: return body_names(m->body, ret_payment) ? OK : ERR_NOT_FOUND;
-    case ABOUT_NOTIFICATION:
-        return dead_letter_ask(tx, STMT_payment_of_notification, &m->id, ret_payment);
-    case ABOUT_NOTIFICATION_REF:
+    switch (dead_letter_payment_place(m->kind)) {
+    case PAYMENT_IN_REF: return uuid_parse(m->ref, ret_payment) ? OK : ERR_NOT_FOUND;
+    case PAYMENT_IN_BODY:
+        return dead_letter_payment_of_body(m->body, ret_payment) ? OK : ERR_NOT_FOUND;
+    case PAYMENT_OF_NOTIFICATION:
+        return dead_letter_payment_of_row(tx, STMT_payment_of_notification, &m->id, ret_payment);
+    case PAYMENT_OF_NOTIFICATION_REF:
         return uuid_parse(m->ref, &id)
-                   ? dead_letter_ask(tx, STMT_payment_of_notification, &id, ret_payment)
+                   ? dead_letter_payment_of_row(tx, STMT_payment_of_notification, &id, ret_payment)
                    : ERR_NOT_FOUND;
-    case ABOUT_DOMAIN_EVENT:
+    case PAYMENT_OF_DOMAIN_EVENT:
         return uuid_parse(m->ref, &id)
-                   ? dead_letter_ask(tx, STMT_payment_of_domain_event, &id, ret_payment)
+                   ? dead_letter_payment_of_row(tx, STMT_payment_of_domain_event, &id, ret_payment)
                    : ERR_NOT_FOUND;
-    case ABOUT_NOBODY: break;
+    case PAYMENT_NOWHERE: break;
     }
     return ERR_NOT_FOUND;
 }
@@ -361,7 +375,7 @@ static enum err payment_of(struct tx *tx, const struct message *m, struct uuid *
 enum err dead_letter_note(struct tx *tx, const struct message *m)
 {
     struct uuid payment;
-    enum err e = payment_of(tx, m, &payment);
+    enum err e = dead_letter_payment(tx, m, &payment);
 
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;

@@ -1,3 +1,10 @@
+/* edit_merge.c - walks three trees at once: the edited body, the body as it was shown, and the body
+ * as it was. What is shown of a list says too little about its elements to match them by content,
+ * so:
+ *
+ *   (1) A member is matched by its name, an element by its place and an unchanged visible part.
+ *   (2) What is left of a matched value as it was shown becomes what it was.
+ *   (3) Anything else that looks like a mask may be one that was moved: the edit is rejected. */
 #include "dlq/edit_merge.h"
 
 #include "base/buf.h"
@@ -14,10 +21,6 @@ enum { REDACTED_GROWS = 3 };
     "a [redacted] is left that cannot be put back (or its ***, or its 0): write the value"         \
     " / 元の値に戻せない [redacted]（*** や 0）が残っています。値を書き直してください"
 
-/* Why not the rest of it: what is shown of a list says too little of who is who. So
- *   (1) a member is who has its name; an element is who is at its place and looks as it did there;
- *   (2) what is left of these as it was shown becomes as it was;
- *   (3) whatever else looks like a mask may be one that was moved: the edit is refused. */
 struct merge {
     struct arena *arena;
     struct marks marks;
@@ -36,15 +39,15 @@ struct str dead_shown(struct arena *a, struct str body)
     return copy;
 }
 
-/* --- the two trees of what there was --- */
+/* --- the two trees before the edit --- */
 
-/* What is shown has the form of what it shows, so members and elements are pairs by their order. */
+/* Both trees have the same form, so members and elements are paired by their order. */
 struct pair {
     const cJSON *shown, *was;
     int order;
 };
 
-static int by_name(const void *a, const void *b)
+static int pair_by_name(const void *a, const void *b)
 {
     const struct pair *x = a, *y = b;
     int c = strcmp(x->shown->string, y->shown->string);
@@ -52,12 +55,12 @@ static int by_name(const void *a, const void *b)
     return c ? c : x->order - y->order;
 }
 
-static int compare_name(const void *name, const void *entry)
+static int pair_compare_name(const void *name, const void *entry)
 {
     return strcmp(name, ((const struct pair *)entry)->shown->string);
 }
 
-static size_t edit_merge_length(const cJSON *list)
+static size_t json_length(const cJSON *list)
 {
     size_t n = 0;
 
@@ -69,7 +72,7 @@ static size_t edit_merge_length(const cJSON *list)
 /* NULL: no memory. */
 static struct pair *pair_up(struct arena *a, const cJSON *shown, const cJSON *was, size_t *ret_n)
 {
-    struct pair *pairs = arena_alloc(a, edit_merge_length(shown) + 1, sizeof(*pairs));
+    struct pair *pairs = arena_alloc(a, json_length(shown) + 1, sizeof(*pairs));
     const cJSON *s = shown->child, *o = was->child;
     int n = 0;
 
@@ -79,65 +82,66 @@ static struct pair *pair_up(struct arena *a, const cJSON *shown, const cJSON *wa
     return pairs;
 }
 
-static bool is_list(const cJSON *item)
+static bool json_is_container(const cJSON *item)
 {
     return cJSON_IsObject(item) || cJSON_IsArray(item);
 }
 
-static bool same_type(const cJSON *a, const cJSON *b)
+static bool json_same_type(const cJSON *a, const cJSON *b)
 {
     return (a->type & 0xff) == (b->type & 0xff);
 }
 
-/* Of single values; two lists are never compared. */
-static bool edit_merge_same(const cJSON *a, const cJSON *b)
+/* For single values; objects and arrays are never the same. */
+static bool json_same_value(const cJSON *a, const cJSON *b)
 {
-    if (!same_type(a, b) || is_list(a))
+    if (!json_same_type(a, b) || json_is_container(a))
         return false;
     if (cJSON_IsString(a) || (cJSON_IsNumber(a) && a->valuestring && b->valuestring))
         return strcmp(a->valuestring, b->valuestring) == 0;
     return !cJSON_IsNumber(a) || a->valuedouble == b->valuedouble;
 }
 
-/* A value that hides something is a single one. */
-static bool is_mask(const cJSON *shown, const cJSON *was)
+/* Only a single value can be a mask. */
+static bool merge_is_mask(const cJSON *shown, const cJSON *was)
 {
-    return !is_list(shown) && !edit_merge_same(shown, was);
+    return !json_is_container(shown) && !json_same_value(shown, was);
 }
 
-static bool is_redacted(const cJSON *shown)
+static bool merge_is_redacted(const cJSON *shown)
 {
     return cJSON_IsString(shown) && strcmp(shown->valuestring, "[redacted]") == 0;
 }
 
-/* NULL: there is none of that name. */
-static const struct pair *pair_of(const cJSON *item, const struct pair *sorted, size_t n)
+/* Returns NULL if there is none of that name. */
+static const struct pair *pair_find(const cJSON *item, const struct pair *sorted, size_t n)
 {
-    return bsearch(item->string, sorted, n, sizeof(*sorted), compare_name);
+    return bsearch(item->string, sorted, n, sizeof(*sorted), pair_compare_name);
 }
 
-/* --- what nobody knows the place of --- */
+/* --- masks without a known place --- */
 
-/* Is a 0 of this part one that hides a number? */
-static bool has_zero_mask(const cJSON *shown, const cJSON *was)
+/* Does a 0 in this part hide a number? */
+static bool merge_has_zero_mask(const cJSON *shown, const cJSON *was)
 {
     const cJSON *s = shown->child, *o = was->child;
     struct marks m;
 
-    if (is_mask(shown, was)) {
+    if (merge_is_mask(shown, was)) {
         if (!cJSON_IsString(shown) || !cJSON_IsString(was))
             return cJSON_IsNumber(shown);
         marks_of(str_of(was->valuestring), str_of(shown->valuestring), &m);
         return m.zero;
     }
-    for (; is_list(shown) && same_type(shown, was) && s && o; s = s->next, o = o->next)
-        if (has_zero_mask(s, o))
+    for (; json_is_container(shown) && json_same_type(shown, was) && s && o;
+         s = s->next, o = o->next)
+        if (merge_has_zero_mask(s, o))
             return true;
     return false;
 }
 
-/* A mask that was moved or copied. `zero`: a 0 may be one. Its own name is the caller's. */
-static bool has_mark(const struct merge *m, const cJSON *edited, bool zero)
+/* Is there a mask that was moved or copied? `zero`: a 0 may be one. The caller checks its name. */
+static bool merge_has_mask(const struct merge *m, const cJSON *edited, bool zero)
 {
     struct marks marks = m->marks;
 
@@ -148,49 +152,49 @@ static bool has_mark(const struct merge *m, const cJSON *edited, bool zero)
         return zero && edited->valuedouble == 0;
     for (const cJSON *item = edited->child; item; item = item->next)
         if ((item->string && marks_left(&marks, str_of(item->string), false)) ||
-            has_mark(m, item, zero))
+            merge_has_mask(m, item, zero))
             return true;
     return false;
 }
 
-static enum err refuse_marks(const struct merge *m, const cJSON *edited, bool zero)
+static enum err merge_reject_masks(const struct merge *m, const cJSON *edited, bool zero)
 {
-    return has_mark(m, edited, zero) ? ERR_UNPROCESSABLE : OK;
+    return merge_has_mask(m, edited, zero) ? ERR_UNPROCESSABLE : OK;
 }
 
-/* --- does an element look as it did? --- */
+/* --- is the visible part of an element unchanged? --- */
 
-static enum err edit_merge_fits(const struct merge *m, const cJSON *edited, const cJSON *shown,
-                                const cJSON *was, bool *ret_fits);
+static enum err merge_is_unchanged(const struct merge *m, const cJSON *edited, const cJSON *shown,
+                                   const cJSON *was, bool *ret_fits);
 
-static enum err members_fit(const struct merge *m, const cJSON *edited, struct pair *pairs,
-                            size_t n, bool *ret_fits)
+static enum err merge_members_unchanged(const struct merge *m, const cJSON *edited,
+                                        struct pair *pairs, size_t n, bool *ret_fits)
 {
     enum err e = OK;
 
-    qsort(pairs, n, sizeof(*pairs), by_name);
+    qsort(pairs, n, sizeof(*pairs), pair_by_name);
     for (const cJSON *item = edited->child; item && *ret_fits && !e; item = item->next) {
-        const struct pair *p = pair_of(item, pairs, n);
+        const struct pair *p = pair_find(item, pairs, n);
 
         *ret_fits = p;
         if (p)
-            e = edit_merge_fits(m, item, p->shown, p->was, ret_fits);
+            e = merge_is_unchanged(m, item, p->shown, p->was, ret_fits);
     }
     return e;
 }
 
-static enum err elements_fit(const struct merge *m, const cJSON *edited, const struct pair *pairs,
-                             bool *ret_fits)
+static enum err merge_elements_unchanged(const struct merge *m, const cJSON *edited,
+                                         const struct pair *pairs, bool *ret_fits)
 {
     enum err e = OK;
 
     for (const cJSON *item = edited->child; item && *ret_fits && !e; item = item->next, pairs++)
-        e = edit_merge_fits(m, item, pairs->shown, pairs->was, ret_fits);
+        e = merge_is_unchanged(m, item, pairs->shown, pairs->was, ret_fits);
     return e;
 }
 
-static enum err list_fits(const struct merge *m, const cJSON *edited, const cJSON *shown,
-                          const cJSON *was, bool *ret_fits)
+static enum err merge_container_unchanged(const struct merge *m, const cJSON *edited,
+                                          const cJSON *shown, const cJSON *was, bool *ret_fits)
 {
     struct arena_mark mark = arena_mark(m->arena);
     size_t n;
@@ -199,32 +203,31 @@ static enum err list_fits(const struct merge *m, const cJSON *edited, const cJSO
 
     if (!pairs)
         return ERR_NO_MEMORY;
-    *ret_fits = edit_merge_length(edited) == n;
-    e = cJSON_IsObject(shown) ? members_fit(m, edited, pairs, n, ret_fits)
-                              : elements_fit(m, edited, pairs, ret_fits);
+    *ret_fits = json_length(edited) == n;
+    e = cJSON_IsObject(shown) ? merge_members_unchanged(m, edited, pairs, n, ret_fits)
+                              : merge_elements_unchanged(m, edited, pairs, ret_fits);
     arena_rewind(m->arena, mark);
     return e;
 }
 
-/* Everything that can be seen of it is as it was shown. */
-static enum err edit_merge_fits(const struct merge *m, const cJSON *edited, const cJSON *shown,
-                                const cJSON *was, bool *ret_fits)
+static enum err merge_is_unchanged(const struct merge *m, const cJSON *edited, const cJSON *shown,
+                                   const cJSON *was, bool *ret_fits)
 {
-    if (is_list(shown)) {
-        *ret_fits = same_type(edited, shown) && same_type(was, shown);
-        return *ret_fits ? list_fits(m, edited, shown, was, ret_fits) : OK;
+    if (json_is_container(shown)) {
+        *ret_fits = json_same_type(edited, shown) && json_same_type(was, shown);
+        return *ret_fits ? merge_container_unchanged(m, edited, shown, was, ret_fits) : OK;
     }
-    *ret_fits = edit_merge_same(edited, shown) || is_redacted(shown) ||
-                (is_mask(shown, was) && !has_mark(m, edited, true));
+    *ret_fits = json_same_value(edited, shown) || merge_is_redacted(shown) ||
+                (merge_is_mask(shown, was) && !merge_has_mask(m, edited, true));
     return OK;
 }
 
-/* --- put back --- */
+/* --- restoring --- */
 
-static enum err put_back(const struct merge *m, cJSON *in, cJSON *edited, const cJSON *shown,
-                         const cJSON *was);
+static enum err merge_restore(const struct merge *m, cJSON *in, cJSON *edited, const cJSON *shown,
+                              const cJSON *was);
 
-static bool edit_merge_replace(cJSON *in, cJSON *item, const cJSON *with)
+static bool merge_replace(cJSON *in, cJSON *item, const cJSON *with)
 {
     cJSON *copy = cJSON_Duplicate(with, true);
 
@@ -234,7 +237,7 @@ static bool edit_merge_replace(cJSON *in, cJSON *item, const cJSON *with)
 }
 
 /* Names are masked too. */
-static bool rename_as(cJSON *item, const char *name)
+static bool merge_rename(cJSON *item, const char *name)
 {
     char *copy;
 
@@ -248,25 +251,27 @@ static bool rename_as(cJSON *item, const char *name)
     return true;
 }
 
-static enum err put_members(const struct merge *m, cJSON *edited, const cJSON *shown,
-                            const cJSON *was, struct pair *pairs, size_t n)
+static enum err merge_restore_members(const struct merge *m, cJSON *edited, const cJSON *shown,
+                                      const cJSON *was, struct pair *pairs, size_t n)
 {
-    int zero = -1; /* not looked yet */
+    int zero = -1; /* not determined yet */
     cJSON *next;
 
-    qsort(pairs, n, sizeof(*pairs), by_name);
+    qsort(pairs, n, sizeof(*pairs), pair_by_name);
     for (cJSON *item = edited->child; item; item = next) {
-        const struct pair *p = pair_of(item, pairs, n);
+        const struct pair *p = pair_find(item, pairs, n);
         enum err e;
 
         next = item->next;
         if (p) {
-            e = rename_as(item, p->was->string) ? put_back(m, edited, item, p->shown, p->was)
-                                                : ERR_NO_MEMORY;
+            e = merge_rename(item, p->was->string)
+                    ? merge_restore(m, edited, item, p->shown, p->was)
+                    : ERR_NO_MEMORY;
         } else {
-            zero = zero < 0 ? has_zero_mask(shown, was) : zero;
-            e = marks_left(&m->marks, str_of(item->string), false) ? ERR_UNPROCESSABLE
-                                                                   : refuse_marks(m, item, zero);
+            zero = zero < 0 ? merge_has_zero_mask(shown, was) : zero;
+            e = marks_left(&m->marks, str_of(item->string), false)
+                    ? ERR_UNPROCESSABLE
+                    : merge_reject_masks(m, item, zero);
         }
         if (e)
             return e;
@@ -274,27 +279,28 @@ static enum err put_members(const struct merge *m, cJSON *edited, const cJSON *s
     return OK;
 }
 
-static enum err put_elements(const struct merge *m, cJSON *edited, const cJSON *shown,
-                             const cJSON *was, const struct pair *pairs, size_t n)
+static enum err merge_restore_elements(const struct merge *m, cJSON *edited, const cJSON *shown,
+                                       const cJSON *was, const struct pair *pairs, size_t n)
 {
-    bool places = edit_merge_length(edited) == n, zero = has_zero_mask(shown, was);
+    bool places = json_length(edited) == n, zero = merge_has_zero_mask(shown, was);
     cJSON *next;
 
     for (cJSON *item = edited->child; item; item = next, pairs++) {
         bool same_one = false;
-        enum err e = places ? edit_merge_fits(m, item, pairs->shown, pairs->was, &same_one) : OK;
+        enum err e = places ? merge_is_unchanged(m, item, pairs->shown, pairs->was, &same_one) : OK;
 
         next = item->next;
         if (!e)
-            e = same_one ? put_back(m, edited, item, pairs->shown, pairs->was)
-                         : refuse_marks(m, item, zero);
+            e = same_one ? merge_restore(m, edited, item, pairs->shown, pairs->was)
+                         : merge_reject_masks(m, item, zero);
         if (e)
             return e;
     }
     return OK;
 }
 
-static enum err put_list(const struct merge *m, cJSON *edited, const cJSON *shown, const cJSON *was)
+static enum err merge_restore_container(const struct merge *m, cJSON *edited, const cJSON *shown,
+                                        const cJSON *was)
 {
     struct arena_mark mark = arena_mark(m->arena);
     size_t n;
@@ -303,23 +309,24 @@ static enum err put_list(const struct merge *m, cJSON *edited, const cJSON *show
 
     if (!pairs)
         return ERR_NO_MEMORY;
-    e = cJSON_IsObject(shown) ? put_members(m, edited, shown, was, pairs, n)
-                              : put_elements(m, edited, shown, was, pairs, n);
+    e = cJSON_IsObject(shown) ? merge_restore_members(m, edited, shown, was, pairs, n)
+                              : merge_restore_elements(m, edited, shown, was, pairs, n);
     arena_rewind(m->arena, mark);
     return e;
 }
 
-static enum err edit_merge_run(struct arena *a, struct str was, struct str shown, struct str edited,
-                               struct str *ret_body);
+static enum err merge_texts(struct arena *a, struct str was, struct str shown, struct str edited,
+                            struct str *ret_body);
 
-/* A text of which a part is hidden. It may be JSON itself. */
-static enum err put_text(const struct merge *m, cJSON *edited, const cJSON *shown, const cJSON *was)
+/* A text that is redacted in part. It may be JSON itself. */
+static enum err merge_restore_text(const struct merge *m, cJSON *edited, const cJSON *shown,
+                                   const cJSON *was)
 {
     struct arena_mark mark = arena_mark(m->arena);
     struct str body;
     const char *text;
-    enum err e = edit_merge_run(m->arena, str_of(was->valuestring), str_of(shown->valuestring),
-                                str_of(edited->valuestring), &body);
+    enum err e = merge_texts(m->arena, str_of(was->valuestring), str_of(shown->valuestring),
+                             str_of(edited->valuestring), &body);
 
     if (!e) {
         text = arena_cstr(m->arena, body);
@@ -329,49 +336,49 @@ static enum err put_text(const struct merge *m, cJSON *edited, const cJSON *show
     return e;
 }
 
-static enum err put_back(const struct merge *m, cJSON *in, cJSON *edited, const cJSON *shown,
-                         const cJSON *was)
+static enum err merge_restore(const struct merge *m, cJSON *in, cJSON *edited, const cJSON *shown,
+                              const cJSON *was)
 {
-    bool list = is_list(shown) && same_type(was, shown);
+    bool list = json_is_container(shown) && json_same_type(was, shown);
 
-    if (list && same_type(edited, shown))
-        return put_list(m, edited, shown, was);
+    if (list && json_same_type(edited, shown))
+        return merge_restore_container(m, edited, shown, was);
     if (list)
-        return refuse_marks(m, edited, has_zero_mask(shown, was));
-    if (edit_merge_same(edited, shown))
-        return !is_mask(shown, was) || edit_merge_replace(in, edited, was) ? OK : ERR_NO_MEMORY;
-    if (is_mask(shown, was) && !is_redacted(shown) && cJSON_IsString(edited) &&
+        return merge_reject_masks(m, edited, merge_has_zero_mask(shown, was));
+    if (json_same_value(edited, shown))
+        return !merge_is_mask(shown, was) || merge_replace(in, edited, was) ? OK : ERR_NO_MEMORY;
+    if (merge_is_mask(shown, was) && !merge_is_redacted(shown) && cJSON_IsString(edited) &&
         cJSON_IsString(shown) && cJSON_IsString(was))
-        return put_text(m, edited, shown, was);
-    return refuse_marks(m, edited, false);
+        return merge_restore_text(m, edited, shown, was);
+    return merge_reject_masks(m, edited, false);
 }
 
 /* --- as text --- */
 
-/* Numbers keep the text that a double might not hold. */
-static void keep_numbers(cJSON *tree)
+/* Numbers keep their text, which a double might not represent. */
+static void merge_keep_numbers(cJSON *tree)
 {
     for (cJSON *item = tree->child; item; item = item->next) {
         if (cJSON_IsNumber(item) && item->valuestring)
             item->type = cJSON_Raw;
-        keep_numbers(item);
+        merge_keep_numbers(item);
     }
 }
 
-static enum err edit_merge_print(struct arena *a, cJSON *tree, struct str *ret_text)
+static enum err merge_print(struct arena *a, cJSON *tree, struct str *ret_text)
 {
     char *text;
 
-    keep_numbers(tree);
+    merge_keep_numbers(tree);
     text = cJSON_PrintUnformatted(tree);
     *ret_text = text ? arena_str(a, str_of(text)) : (struct str){ 0 };
     cJSON_free(text);
     return ret_text->p ? OK : ERR_NO_MEMORY;
 }
 
-/* A value alone stands in a list, so that it can be replaced like any other. */
-static enum err put_back_all(const struct merge *m, cJSON **edited, const cJSON *shown,
-                             const cJSON *was)
+/* Wraps the root in an array, so that it can be replaced like any other value. */
+static enum err merge_restore_root(const struct merge *m, cJSON **edited, const cJSON *shown,
+                                   const cJSON *was)
 {
     CLEANUP(json_freep) cJSON *around = cJSON_CreateArray();
     cJSON *only = *edited;
@@ -379,7 +386,7 @@ static enum err put_back_all(const struct merge *m, cJSON **edited, const cJSON 
 
     if (!around || !cJSON_AddItemToArray(around, only))
         return ERR_NO_MEMORY;
-    e = put_back(m, around, only, shown, was);
+    e = merge_restore(m, around, only, shown, was);
     *edited = cJSON_DetachItemFromArray(around, 0);
     return e;
 }
@@ -396,14 +403,14 @@ static enum err merge_trees(struct arena *a, const struct marks *marks, const cJ
         return err == ERR_NO_MEMORY              ? err
                : marks_left(marks, edited, true) ? ERR_UNPROCESSABLE
                                                  : OK;
-    err = put_back_all(&m, &e, shown, was);
-    return err ? err : edit_merge_print(a, e, ret_body);
+    err = merge_restore_root(&m, &e, shown, was);
+    return err ? err : merge_print(a, e, ret_body);
 }
 
-/* JSON by its trees; what is no JSON was masked in its place. Neither: two names of an object are
- * masked alike, and then nothing has a place. */
-static enum err edit_merge_run(struct arena *a, struct str was, struct str shown, struct str edited,
-                               struct str *ret_body)
+/* JSON is merged by its trees, other text by its positions. In the remaining case two names of an
+ * object are masked alike, so that no value has a known place. */
+static enum err merge_texts(struct arena *a, struct str was, struct str shown, struct str edited,
+                            struct str *ret_body)
 {
     CLEANUP(json_freep) cJSON *o = NULL;
     CLEANUP(json_freep) cJSON *s = NULL;
@@ -439,7 +446,7 @@ enum err dead_merge(struct arena *a, struct str was, struct str edited, struct s
         *ret_body = was;
         return OK;
     }
-    e = edit_merge_run(a, was, shown, edited, ret_body);
+    e = merge_texts(a, was, shown, edited, ret_body);
     if (e == ERR_UNPROCESSABLE)
         why_set(why, "%s", WHY_LEFT);
     return e;

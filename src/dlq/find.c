@@ -1,6 +1,5 @@
-/* find.c - see find.h. One criterion is looked up by its index, the narrowest that there
- * is; the others are compared row by row. So a page costs what it looks at, however many letters
- * there are. */
+/* find.c - scans over dead letters. One criterion is looked up by the narrowest index, the others
+ * are compared row by row. A page costs what it examines, however many dead letters are stored. */
 #include "dlq/find.h"
 
 #include "auth/base64url.h"
@@ -15,7 +14,7 @@ enum by { BY_REF, BY_PAYMENT, BY_CAUSE, BY_KIND, BY_TIME };
 
 /* --- rows --- */
 
-static struct str text_of(const struct val *v)
+static struct str dead_row_text(const struct val *v)
 {
     return v->type == VAL_TEXT ? v->s : (struct str){ 0 };
 }
@@ -27,14 +26,14 @@ bool dead_letter_of_row(const struct row *row, struct dead_letter *ret_letter)
         .kind = v[1].s,
         .has_lane = v[2].type == VAL_INT,
         .lane = v[2].i,
-        .ref = text_of(&v[3]),
+        .ref = dead_row_text(&v[3]),
         .has_payment = v[4].type == VAL_BLOB,
         .reason = v[5].s,
         .attempts = v[6].i,
         .added_ms = v[7].i,
         .died_ms = v[8].i,
         .has_body = v[9].i != 0,
-        .cause = text_of(&v[10]),
+        .cause = dead_row_text(&v[10]),
     };
 
     if (!uuid_of_bytes(v[0].s, &d.id))
@@ -73,7 +72,7 @@ bool dead_filter_is_empty(const struct dead_filter *f)
            !f->from_ms && !f->to_ms;
 }
 
-static enum by dlq_find_narrowest(const struct dead_filter *f)
+static enum by dead_filter_index(const struct dead_filter *f)
 {
     if (f->ref.n)
         return BY_REF;
@@ -84,7 +83,7 @@ static enum by dlq_find_narrowest(const struct dead_filter *f)
     return f->cause.n ? BY_CAUSE : BY_KIND;
 }
 
-static bool dlq_find_contains(struct str text, struct str part)
+static bool dead_reason_contains(struct str text, struct str part)
 {
     for (size_t i = 0; i + part.n <= text.n; i++)
         if (str_eq_nocase((struct str){ text.p + i, part.n }, part))
@@ -92,7 +91,7 @@ static bool dlq_find_contains(struct str text, struct str part)
     return false;
 }
 
-static bool dlq_find_fits(const struct dead_filter *f, const struct dead_letter *d)
+static bool dead_filter_matches(const struct dead_filter *f, const struct dead_letter *d)
 {
     if (f->kind.n && !str_eq(f->kind, d->kind))
         return false;
@@ -102,19 +101,19 @@ static bool dlq_find_fits(const struct dead_filter *f, const struct dead_letter 
         return false;
     if (f->cause.n && !str_eq(f->cause, d->cause))
         return false;
-    return !f->reason.n || dlq_find_contains(d->reason, f->reason);
+    return !f->reason.n || dead_reason_contains(d->reason, f->reason);
 }
 
-/* Every row of the index fits: no more of them are read than are wanted. */
-static bool index_decides(const struct dead_filter *f)
+/* True: every row of the index matches, so no more rows are read than are wanted. */
+static bool dead_filter_index_is_exact(const struct dead_filter *f)
 {
     int criteria = (f->kind.n > 0) + (f->ref.n > 0) + (f->cause.n > 0) + f->has_payment;
-    int decided = dlq_find_narrowest(f) == BY_CAUSE ? 2 : dlq_find_narrowest(f) == BY_TIME ? 0 : 1;
+    int decided = dead_filter_index(f) == BY_CAUSE ? 2 : dead_filter_index(f) == BY_TIME ? 0 : 1;
 
     return criteria == decided && !f->reason.n;
 }
 
-/* --- the walk --- */
+/* --- the scan --- */
 
 struct dead_cursor dead_from_newest(const struct dead_filter *f)
 {
@@ -131,14 +130,14 @@ struct dead_cursor dead_from_oldest(const struct dead_filter *f, int64_t until_m
     return c;
 }
 
-struct dlq_find_stretch { /* what one statement brings */
+struct dead_scan { /* of one statement */
     struct dead_find *find;
     size_t rows;
 };
 
-static enum err dlq_find_look(void *ctx, const struct row *row)
+static enum err dead_scan_row(void *ctx, const struct row *row)
 {
-    struct dlq_find_stretch *s = ctx;
+    struct dead_scan *s = ctx;
     struct dead_find *f = s->find;
     struct dead_letter d;
 
@@ -150,12 +149,12 @@ static enum err dlq_find_look(void *ctx, const struct row *row)
     f->looked++;
     f->at.at_ms = d.died_ms;
     f->at.id = d.id;
-    if (dlq_find_fits(f->filter, &d))
+    if (dead_filter_matches(f->filter, &d))
         f->found[f->count++] = d;
     return OK;
 }
 
-static enum err read_stretch(struct tx *tx, struct dead_find *f, size_t rows, size_t *ret_rows)
+static enum err dead_scan_read(struct tx *tx, struct dead_find *f, size_t rows, size_t *ret_rows)
 {
     static const enum stmt statements[2][BY_STATEMENTS] = {
         { [BY_REF] = STMT_letters_of_ref_down,
@@ -169,31 +168,31 @@ static enum err read_stretch(struct tx *tx, struct dead_find *f, size_t rows, si
           [BY_KIND] = STMT_letters_of_kind_up,
           [BY_TIME] = STMT_letters_up },
     };
-    enum by by = dlq_find_narrowest(f->filter);
+    enum by by = dead_filter_index(f->filter);
     struct uuid payment = f->filter->payment, id = f->at.id;
     struct val key[] = { [BY_REF] = V_TEXT(f->filter->ref),
                          [BY_PAYMENT] = V_BLOB(uuid_bytes(&payment)),
                          [BY_CAUSE] = V_TEXT(f->filter->cause),
                          [BY_KIND] = V_TEXT(f->filter->kind),
                          [BY_TIME] = V_NULL };
-    struct val v[] = { V_TEXT(f->filter->kind), /* only before the cause */
+    struct val v[] = { V_TEXT(f->filter->kind), /* used by BY_CAUSE only */
                        key[by],
                        V_INT(f->at.at_ms),
                        V_BLOB(uuid_bytes(&id)),
                        V_INT(f->up ? f->at.until_ms : f->filter->from_ms),
                        V_INT((int64_t)rows) };
     size_t skip = by == BY_CAUSE ? 0 : by == BY_TIME ? 2 : 1;
-    struct dlq_find_stretch s = { .find = f };
-    enum err e = tx_each(tx, statements[f->up][by], v + skip, COUNT(v) - skip, dlq_find_look, &s);
+    struct dead_scan s = { .find = f };
+    enum err e = tx_each(tx, statements[f->up][by], v + skip, COUNT(v) - skip, dead_scan_row, &s);
 
     *ret_rows = s.rows;
     return e;
 }
 
-static size_t next_rows(const struct dead_find *f)
+static size_t dead_scan_rows(const struct dead_find *f)
 {
     int64_t left = f->budget - f->looked;
-    size_t rows = index_decides(f->filter) ? f->max - f->count : LIMIT_STATEMENT_ROWS;
+    size_t rows = dead_filter_index_is_exact(f->filter) ? f->max - f->count : LIMIT_STATEMENT_ROWS;
 
     if (rows > LIMIT_STATEMENT_ROWS)
         rows = LIMIT_STATEMENT_ROWS;
@@ -208,9 +207,9 @@ enum err dead_find(struct tx *tx, struct dead_find *f)
     f->looked = 0;
     f->end = false;
     while (!e && !f->end && f->count < f->max && f->looked < f->budget) {
-        size_t wanted = next_rows(f), rows = 0;
+        size_t wanted = dead_scan_rows(f), rows = 0;
 
-        e = read_stretch(tx, f, wanted, &rows);
+        e = dead_scan_read(tx, f, wanted, &rows);
         f->end = rows < wanted && f->count < f->max;
     }
     return e;

@@ -1,8 +1,9 @@
-/* groups.c - dead letters by what they died of, and causes for letters from before.
+/* groups.c - dead letters counted by failure cause, and causes for dead letters without one.
  *
- * The walk jumps from pair to pair (kind, cause) over their index, so it costs what it counts and
- * not what lies there. It stops by itself: at so many groups, so many looked at, so many counted.
- */
+ * The scan jumps over the index (kind, cause) from pair to pair, so it costs what it counts, not
+ * what is stored. It stops at limits of groups, of examined pairs and of counted rows. A crash
+ * leaves nothing behind: the job "dlq.causes" goes on with the dead letters that still have no
+ * cause. */
 #include "auth/base64url.h"
 #include "base/json/write.h"
 #include "base/limits.h"
@@ -14,18 +15,18 @@
 
 enum { GROUPS_MAX = 1024 * 1024, CURSOR_MAX = 1024, CAUSES_PAUSE_MS = 20 };
 
-struct dlq_groups_walk {
+struct dead_groups_scan {
     const struct dead_groups *ask;
     struct buf out;
-    struct str kind, cause; /* the next one */
-    bool end;               /* there is none */
+    struct str kind, cause; /* the next pair */
+    bool end;               /* there is no next pair */
     int64_t shown, looked, counted;
     size_t rows, wanted; /* of the statement */
 };
 
 /* --- a page --- */
 
-static void out_group(struct dlq_groups_walk *w, const struct val *v)
+static void dead_group_out(struct dead_groups_scan *w, const struct val *v)
 {
     bool exact = v[2].i < LIMIT_DEAD_GROUP + 1;
 
@@ -41,10 +42,10 @@ static void out_group(struct dlq_groups_walk *w, const struct val *v)
     w->shown++;
 }
 
-/* The last of the statement's rows only says where to go on. */
-static enum err take_group(void *ctx, const struct row *row)
+/* The last row of a full statement only says where to go on. */
+static enum err dead_groups_take(void *ctx, const struct row *row)
 {
-    struct dlq_groups_walk *w = ctx;
+    struct dead_groups_scan *w = ctx;
 
     w->kind = row->col[0].s;
     w->cause = row->col[1].s;
@@ -52,12 +53,12 @@ static enum err take_group(void *ctx, const struct row *row)
         return OK;
     w->looked++;
     w->counted += row->col[2].i;
-    if (row->col[2].i) /* 0: none of them died in that time */
-        out_group(w, row->col);
+    if (row->col[2].i) /* 0: none died in that range of time */
+        dead_group_out(w, row->col);
     return OK;
 }
 
-static enum err dlq_groups_step(struct tx *tx, struct dlq_groups_walk *w)
+static enum err dead_groups_step(struct tx *tx, struct dead_groups_scan *w)
 {
     const struct dead_groups *g = w->ask;
     int64_t left = g->limit - w->shown;
@@ -72,18 +73,18 @@ static enum err dlq_groups_step(struct tx *tx, struct dlq_groups_walk *w)
                        V_INT(g->from_ms),
                        V_INT(g->to_ms ? g->to_ms : INT64_MAX),
                        V_INT(LIMIT_DEAD_GROUP + 1) };
-    e = tx_each(tx, STMT_letter_groups, v, COUNT(v), take_group, w);
+    e = tx_each(tx, STMT_letter_groups, v, COUNT(v), dead_groups_take, w);
     w->end = w->rows < w->wanted;
     return e;
 }
 
-static bool goes_on(const struct dlq_groups_walk *w)
+static bool dead_groups_goes_on(const struct dead_groups_scan *w)
 {
     return !w->end && w->shown < w->ask->limit && w->looked < LIMIT_DEAD_GROUPS_LOOKED &&
            w->counted < LIMIT_DEAD_GROUPS_SUM;
 }
 
-static void out_cursor(struct dlq_groups_walk *w)
+static void dead_groups_out_cursor(struct dead_groups_scan *w)
 {
     struct buf key;
 
@@ -106,18 +107,18 @@ static void out_cursor(struct dlq_groups_walk *w)
 enum err dead_groups_page(struct tx *tx, struct arena *a, const struct dead_groups *g,
                           struct str *ret_json)
 {
-    struct dlq_groups_walk w = { .ask = g,
-                                 .kind = g->at_kind.n ? g->at_kind : g->kind,
-                                 .cause = g->at_cause };
+    struct dead_groups_scan w = { .ask = g,
+                                  .kind = g->at_kind.n ? g->at_kind : g->kind,
+                                  .cause = g->at_cause };
     enum err e;
 
     buf_init(&w.out, GROUPS_MAX);
     buf_add(&w.out, S("{\"data\":["));
     do
-        e = dlq_groups_step(tx, &w);
-    while (!e && goes_on(&w));
+        e = dead_groups_step(tx, &w);
+    while (!e && dead_groups_goes_on(&w));
     buf_char(&w.out, ']');
-    out_cursor(&w);
+    dead_groups_out_cursor(&w);
     buf_char(&w.out, '}');
     *ret_json = out_done(&w.out, a);
     return !e && !ret_json->p ? ERR_NO_MEMORY : e;
@@ -136,27 +137,27 @@ bool dead_groups_cursor(struct arena *a, struct str text, struct dead_groups *g)
     return g->at_kind.n;
 }
 
-/* --- letters from before --- */
+/* --- dead letters without a cause --- */
 
-struct nameless {
+struct causeless {
     struct uuid ids[LIMIT_DEAD_CAUSES];
     struct str reasons[LIMIT_DEAD_CAUSES];
     size_t n;
 };
 
-static enum err dlq_groups_keep(void *ctx, const struct row *row)
+static enum err causeless_keep(void *ctx, const struct row *row)
 {
-    struct nameless *l = ctx;
+    struct causeless *l = ctx;
 
     l->reasons[l->n] = row->col[1].s;
     return uuid_of_bytes(row->col[0].s, &l->ids[l->n++]) ? OK : ERR_INTERNAL;
 }
 
-static enum err name_some(struct tx *tx, struct job *j, void *ctx, struct why *why)
+static enum err dead_causes_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
-    struct nameless l = { .n = 0 };
+    struct causeless l = { .n = 0 };
     struct val v[] = { V_INT(LIMIT_DEAD_CAUSES) };
-    enum err e = tx_each(tx, STMT_letters_nameless, v, COUNT(v), dlq_groups_keep, &l);
+    enum err e = tx_each(tx, STMT_letters_nameless, v, COUNT(v), causeless_keep, &l);
 
     (void)ctx, (void)why;
     for (size_t i = 0; i < l.n && !e; i++) {
@@ -175,7 +176,7 @@ struct job_kind dead_causes_kind(void)
         .name = "dlq.causes",
         .retry = retry_table[RETRY_HOUSEKEEPING],
         .outside = job_without_outside,
-        .settle = name_some,
+        .settle = dead_causes_settle,
         .patient = true,
     };
 }

@@ -1,22 +1,24 @@
+/* redaction_marks.c - counts the marks of redaction in a text, and merges an edited text that
+ * is not JSON: the change is what lies between the longest equal beginning and end. Pure. */
 #include "dlq/redaction_marks.h"
 
 #include <string.h>
 
-enum { SURELY_A_MASK = 4 }; /* so many stars are one where any is, however many were edited away */
+enum { SURELY_A_MASK = 4 }; /* so many stars count as a mask wherever the text has star masks */
 
-/* --- what there is --- */
+/* --- counting --- */
 
-struct counts {
+struct mark_counts {
     size_t redacted, zero, stars[MARK_STARS + 1];
 };
 
-static bool is_word(char c)
+static bool mark_is_word(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
            c == '.';
 }
 
-static size_t run_of_stars(struct str s, size_t i)
+static size_t mark_stars_at(struct str s, size_t i)
 {
     size_t n = 0;
 
@@ -25,23 +27,24 @@ static size_t run_of_stars(struct str s, size_t i)
     return n;
 }
 
-static bool is_zero(struct str s, size_t i)
+static bool mark_is_zero(struct str s, size_t i)
 {
-    return s.p[i] == '0' && (!i || !is_word(s.p[i - 1])) && (i + 1 == s.n || !is_word(s.p[i + 1]));
+    return s.p[i] == '0' && (!i || !mark_is_word(s.p[i - 1])) &&
+           (i + 1 == s.n || !mark_is_word(s.p[i + 1]));
 }
 
-static void redaction_marks_count(struct str s, struct counts *c)
+static void marks_count(struct str s, struct mark_counts *c)
 {
     static const struct str mark = S("[redacted]");
 
-    *c = (struct counts){ 0 };
+    *c = (struct mark_counts){ 0 };
     for (size_t i = 0, n; i < s.n; i += n) {
-        n = run_of_stars(s, i);
+        n = mark_stars_at(s, i);
         if (n)
             c->stars[n < MARK_STARS ? n : MARK_STARS]++;
         else
             n = 1;
-        c->zero += is_zero(s, i);
+        c->zero += mark_is_zero(s, i);
         if (s.p[i] == '[' && str_starts((struct str){ s.p + i, s.n - i }, mark))
             c->redacted++;
     }
@@ -49,10 +52,10 @@ static void redaction_marks_count(struct str s, struct counts *c)
 
 void marks_of(struct str was, struct str shown, struct marks *ret_marks)
 {
-    struct counts before, now;
+    struct mark_counts before, now;
 
-    redaction_marks_count(was, &before);
-    redaction_marks_count(shown, &now);
+    marks_count(was, &before);
+    marks_count(shown, &now);
     *ret_marks = (struct marks){ .redacted = now.redacted > before.redacted,
                                  .zero = now.zero > before.zero };
     for (size_t i = 0; i <= MARK_STARS; i++) {
@@ -63,9 +66,9 @@ void marks_of(struct str was, struct str shown, struct marks *ret_marks)
 
 bool marks_left(const struct marks *m, struct str text, bool zero_counts)
 {
-    struct counts c;
+    struct mark_counts c;
 
-    redaction_marks_count(text, &c);
+    marks_count(text, &c);
     if ((m->redacted && c.redacted) || (zero_counts && m->zero && c.zero))
         return true;
     for (size_t i = 1; i <= MARK_STARS; i++)
@@ -74,22 +77,22 @@ bool marks_left(const struct marks *m, struct str text, bool zero_counts)
     return false;
 }
 
-/* --- a text --- */
+/* --- merging a text --- */
 
-struct texts {
+struct text_edit {
     struct str was, shown, edited;
-    size_t before, behind; /* so many bytes of it are as they were shown */
+    size_t before, behind; /* bytes at the beginning and end that are as they were shown */
 };
 
-/* The 0 that ends a number that was hidden is part of the mask, whatever stood there. */
-static bool is_hidden(const struct texts *t, size_t i)
+/* A 0 at the end of a hidden number is part of the mask, whatever it replaced. */
+static bool text_edit_is_hidden(const struct text_edit *t, size_t i)
 {
     const char *was = t->was.p, *shown = t->shown.p;
 
     return was[i] != shown[i] || (shown[i] == '0' && i && shown[i - 1] == ' ' && was[i - 1] != ' ');
 }
 
-static void find_change(struct texts *t)
+static void text_edit_find(struct text_edit *t)
 {
     struct str s = t->shown, e = t->edited;
     size_t least = s.n < e.n ? s.n : e.n;
@@ -100,44 +103,45 @@ static void find_change(struct texts *t)
         t->behind++;
 }
 
-/* Where what was taken away or put in looks like its neighbours, it may have been any of them:
+/* If the changed part looks like its neighbours, any of them may have been removed or added:
  *
  *     cvc=***\ncvc=***\n  -->  cvc=***\n
  *
- * That matters where something is hidden there. False: it is, and nobody can tell. */
-static bool settle_change(struct texts *t)
+ * That matters only if something is hidden there; then this returns false. */
+static bool text_edit_settle(struct text_edit *t)
 {
     size_t n = t->shown.n, least = n < t->edited.n ? n : t->edited.n, gone = n - least;
 
     if (t->before + t->behind <= least)
         return true;
     for (size_t i = least - t->behind; i < t->before; i++)
-        if (is_hidden(t, i) || is_hidden(t, i + gone))
+        if (text_edit_is_hidden(t, i) || text_edit_is_hidden(t, i + gone))
             return false;
     t->behind = least - t->before;
     return true;
 }
 
-/* A mask of which a part was changed was changed. */
-static void leave_whole_masks(struct texts *t)
+/* A mask that was changed in part counts as changed. */
+static void text_edit_whole_masks(struct text_edit *t)
 {
     size_t n = t->shown.n;
 
-    while (t->before && t->before < n && is_hidden(t, t->before) && is_hidden(t, t->before - 1))
+    while (t->before && t->before < n && text_edit_is_hidden(t, t->before) &&
+           text_edit_is_hidden(t, t->before - 1))
         t->before--;
-    while (t->behind && t->behind < n && is_hidden(t, n - t->behind) &&
-           is_hidden(t, n - t->behind - 1))
+    while (t->behind && t->behind < n && text_edit_is_hidden(t, n - t->behind) &&
+           text_edit_is_hidden(t, n - t->behind - 1))
         t->behind--;
 }
 
-static struct str middle_of(const struct texts *t)
+static struct str text_edit_middle(const struct text_edit *t)
 {
     return (struct str){ t->edited.p + t->before, t->edited.n - t->before - t->behind };
 }
 
-static enum err put_together(struct arena *a, const struct texts *t, struct str *ret_body)
+static enum err text_edit_apply(struct arena *a, const struct text_edit *t, struct str *ret_body)
 {
-    struct str middle = middle_of(t);
+    struct str middle = text_edit_middle(t);
     size_t n = t->before + middle.n + t->behind;
     char *p = arena_alloc(a, n + 1, 1);
 
@@ -153,15 +157,15 @@ static enum err put_together(struct arena *a, const struct texts *t, struct str 
 enum err marks_merge(struct arena *a, struct str was, struct str shown, struct str edited,
                      struct str *ret_body)
 {
-    struct texts t = { .was = was, .shown = shown, .edited = edited };
+    struct text_edit t = { .was = was, .shown = shown, .edited = edited };
     struct marks m;
 
     marks_of(was, shown, &m);
-    find_change(&t);
-    if (!settle_change(&t))
+    text_edit_find(&t);
+    if (!text_edit_settle(&t))
         return ERR_UNPROCESSABLE;
-    leave_whole_masks(&t);
-    if (marks_left(&m, middle_of(&t), true))
+    text_edit_whole_masks(&t);
+    if (marks_left(&m, text_edit_middle(&t), true))
         return ERR_UNPROCESSABLE;
-    return put_together(a, &t, ret_body);
+    return text_edit_apply(a, &t, ret_body);
 }

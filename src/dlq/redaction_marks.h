@@ -1,5 +1,5 @@
-/* redaction_marks.h - what masking leaves in a text ("[redacted]", stars, a 0), and how a text that was
- * edited gets back what was there before. */
+/* redaction_marks.h - the marks that redaction leaves in a text ("[redacted]", stars, a 0), and how
+ * an edited text gets the hidden parts back. */
 #pragma once
 
 #include "base/arena.h"
@@ -7,18 +7,18 @@
 
 enum { MARK_STARS = 64 };
 
-/* What is in a text because something of it is hidden; what it had itself is no mark. */
+/* The marks that redaction added to a text; what the text contained before is no mark. */
 struct marks {
     bool redacted, zero;
-    bool any_stars, stars[MARK_STARS + 1]; /* runs of so many; the last one: or more */
+    bool any_stars, stars[MARK_STARS + 1]; /* runs of i stars; the last one: or more */
 };
 void marks_of(struct str was, struct str shown, struct marks *ret_marks);
 
-/* Is one of them left in the text? A 0 may be anybody's, so the caller says whether it counts. */
+/* Does the text contain one of them? zero_counts: a 0 counts as a mark, too. */
 bool marks_left(const struct marks *m, struct str text, bool zero_counts);
 
-/* `was` and `shown` are equally long: a text that was masked in its place. What stands before and
- * behind the change is as it was. UNPROCESSABLE: a mask is left in the change, or nobody can tell
- * which of two equal ones is left. NO_MEMORY. */
+/* For a text that was masked in place: `was` and `shown` are equally long. The parts before and
+ * after the change are restored. UNPROCESSABLE: a mask is left in the change, or it is not known
+ * which of two equal masks is left. NO_MEMORY. */
 enum err marks_merge(struct arena *a, struct str was, struct str shown, struct str edited,
                      struct str *ret_body);

@@ -1,21 +1,22 @@
-/* redrive.c - the rows of redrives: begun, shown, cancelled. What they do is in redrive_job.c. */
+/* redrive.c - the rows of redrives: started, shown, cancelled. redrive_job.c has their steps. A
+ * start or a cancellation is one commit with its audit row and, at the start, the job's message. */
 #include "base/json/write.h"
+#include "dlq/find.h"
 #include "dlq/redrive_rows.h"
 #include "store/values.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { SHOWN_MAX = 2 * 1024 * 1024, DETAIL = 400 };
 
 /* --- rows --- */
 
-static struct str text_of(const struct val *v)
+static struct str redrive_row_text(const struct val *v)
 {
     return v->type == VAL_TEXT || v->type == VAL_BLOB ? v->s : (struct str){ 0 };
 }
 
-static bool read_ids(const struct val *v, struct redrive *r)
+static bool redrive_read_ids(const struct val *v, struct redrive *r)
 {
     r->has_payment = v[9].type == VAL_BLOB;
     r->has_user = v[23].type == VAL_BLOB;
@@ -24,7 +25,7 @@ static bool read_ids(const struct val *v, struct redrive *r)
            (!r->has_user || uuid_of_bytes(v[23].s, &r->user));
 }
 
-static enum err of_row(const struct row *row, struct redrive *ret_redrive)
+static enum err redrive_of_row(const struct row *row, struct redrive *ret_redrive)
 {
     const struct val *v = row->col;
     struct redrive r = {
@@ -32,11 +33,11 @@ static enum err of_row(const struct row *row, struct redrive *ret_redrive)
         .state = v[2].s,
         .is_running = str_eq(v[2].s, S("running")),
         .rate = v[3].i,
-        .ids = text_of(&v[4]),
-        .kind = text_of(&v[5]),
-        .ref = text_of(&v[6]),
-        .reason = text_of(&v[7]),
-        .cause = text_of(&v[8]),
+        .ids = redrive_row_text(&v[4]),
+        .kind = redrive_row_text(&v[5]),
+        .ref = redrive_row_text(&v[6]),
+        .reason = redrive_row_text(&v[7]),
+        .cause = redrive_row_text(&v[8]),
         .from_ms = v[10].i,
         .to_ms = v[11].i,
         .next_id = v[12].i,
@@ -49,13 +50,13 @@ static enum err of_row(const struct row *row, struct redrive *ret_redrive)
         .done = v[20].i,
         .refused = v[21].i,
         .refusals = v[22].s,
-        .name = text_of(&v[24]),
+        .name = redrive_row_text(&v[24]),
         .created_ms = v[25].i,
         .updated_ms = v[26].i,
         .ended_ms = v[27].type == VAL_INT ? v[27].i : 0,
     };
 
-    if (!read_ids(v, &r))
+    if (!redrive_read_ids(v, &r))
         return ERR_INTERNAL;
     *ret_redrive = r;
     return OK;
@@ -66,7 +67,7 @@ enum err redrive_read(struct tx *tx, struct uuid id, bool lock, struct redrive *
     struct row row;
     enum err e = TX_ROW(tx, lock ? STMT_redrive_lock : STMT_redrive_get, &row, v_uuid(&id));
 
-    return e ? e : of_row(&row, ret_redrive);
+    return e ? e : redrive_of_row(&row, ret_redrive);
 }
 
 struct dead_filter redrive_filter(const struct redrive *r)
@@ -83,13 +84,13 @@ struct dead_filter redrive_filter(const struct redrive *r)
 
 /* --- as JSON --- */
 
-static void out_given(struct buf *b, const char *name, struct str text)
+static void redrive_out_given(struct buf *b, const char *name, struct str text)
 {
     if (text.n)
         out_text(b, name, text);
 }
 
-static void out_filter(struct buf *b, const struct redrive *r)
+static void redrive_out_filter(struct buf *b, const struct redrive *r)
 {
     struct dead_filter f = redrive_filter(r);
 
@@ -99,10 +100,10 @@ static void out_filter(struct buf *b, const struct redrive *r)
         return;
     }
     buf_char(b, '{');
-    out_given(b, r->is_replay ? "type" : "kind", f.kind);
-    out_given(b, r->is_replay ? "eventId" : "ref", f.ref);
-    out_given(b, "reason", f.reason);
-    out_given(b, "cause", f.cause);
+    redrive_out_given(b, r->is_replay ? "type" : "kind", f.kind);
+    redrive_out_given(b, r->is_replay ? "eventId" : "ref", f.ref);
+    redrive_out_given(b, "reason", f.reason);
+    redrive_out_given(b, "cause", f.cause);
     if (f.has_payment)
         out_uuid(b, "paymentId", f.payment);
     if (f.from_ms)
@@ -112,13 +113,13 @@ static void out_filter(struct buf *b, const struct redrive *r)
     buf_char(b, '}');
 }
 
-static void out_redrive(struct buf *b, const struct redrive *r)
+static void redrive_out(struct buf *b, const struct redrive *r)
 {
     out_uuid(b, "id", r->id);
     out_text(b, "kind", r->is_replay ? S("replay") : S("dlq"));
     out_text(b, "state", r->state);
     out_int(b, "ratePerSecond", r->rate);
-    out_filter(b, r);
+    redrive_out_filter(b, r);
     out_int(b, "matched", r->matched);
     out_bool(b, "exact", r->exact);
     out_int(b, "done", r->done);
@@ -130,13 +131,13 @@ static void out_redrive(struct buf *b, const struct redrive *r)
     out_time(b, "endedAt", r->ended_ms);
 }
 
-static enum err as_json(struct arena *a, const struct redrive *r, struct str *ret_json)
+static enum err redrive_json(struct arena *a, const struct redrive *r, struct str *ret_json)
 {
     struct buf b;
 
     buf_init(&b, SHOWN_MAX);
     buf_char(&b, '{');
-    out_redrive(&b, r);
+    redrive_out(&b, r);
     buf_char(&b, '}');
     *ret_json = out_done(&b, a);
     return ret_json->p ? OK : ERR_NO_MEMORY;
@@ -147,26 +148,26 @@ enum err redrive_show(struct tx *tx, struct arena *a, struct uuid id, struct str
     struct redrive r;
     enum err e = redrive_read(tx, id, false, &r);
 
-    return e ? e : as_json(a, &r, ret_json);
+    return e ? e : redrive_json(a, &r, ret_json);
 }
 
-struct page {
+struct redrive_list {
     struct buf out;
     int limit, n;
     struct uuid last;
 };
 
-static enum err add_one(void *ctx, const struct row *row)
+static enum err redrive_list_add(void *ctx, const struct row *row)
 {
-    struct page *g = ctx;
+    struct redrive_list *g = ctx;
     struct redrive r;
-    enum err e = g->n < g->limit ? of_row(row, &r) : OK;
+    enum err e = g->n < g->limit ? redrive_of_row(row, &r) : OK;
 
     if (e || g->n++ >= g->limit)
         return e;
     g->last = r.id;
     buf_add(&g->out, g->n > 1 ? S(",{") : S("{"));
-    out_redrive(&g->out, &r);
+    redrive_out(&g->out, &r);
     buf_char(&g->out, '}');
     return OK;
 }
@@ -174,14 +175,14 @@ static enum err add_one(void *ctx, const struct row *row)
 enum err redrive_page(struct tx *tx, struct arena *a, struct uuid before, int limit,
                       struct str *ret_json)
 {
-    struct page g = { .limit = limit };
+    struct redrive_list g = { .limit = limit };
     struct val v[] = { v_uuid(&before), V_INT(limit + 1) };
     char last[UUID_TEXT + 1];
     enum err e;
 
     buf_init(&g.out, SHOWN_MAX);
     buf_add(&g.out, S("{\"data\":["));
-    e = tx_each(tx, STMT_redrives_page, v, COUNT(v), add_one, &g);
+    e = tx_each(tx, STMT_redrives_page, v, COUNT(v), redrive_list_add, &g);
     buf_char(&g.out, ']');
     uuid_text(g.last, last);
     out_text(&g.out, "nextCursor", g.n > limit ? str_of(last) : (struct str){ 0 });
@@ -202,8 +203,8 @@ enum err redrive_audit(struct tx *tx, const struct redrive_line *line, int64_t n
                  V_TEXT(str_of(line->detail)), v_uuid(&line->user));
 }
 
-/* From the oldest on, and no further than what is there now. */
-static enum err place_of(struct tx *tx, const struct redrive_new *n, struct redrive *r)
+/* Starts with the oldest and ends with the newest that is stored now. */
+static enum err redrive_start_place(struct tx *tx, const struct redrive_new *n, struct redrive *r)
 {
     struct row row;
     enum err e;
@@ -213,16 +214,13 @@ static enum err place_of(struct tx *tx, const struct redrive_new *n, struct redr
     e = tx_row(tx, STMT_letters_newest, NULL, 0, &row);
     if (e && e != ERR_NOT_FOUND)
         return e;
-    r->place.at_ms = n->filter.from_ms - 1;
-    r->until_ms = e ? 0 : row.col[0].i;
-    if (n->filter.to_ms && n->filter.to_ms <= r->until_ms)
-        r->until_ms = n->filter.to_ms - 1;
-    memset(r->place.id.b, 0xff, sizeof(r->place.id.b));
+    r->place = dead_from_oldest(&n->filter, e ? 0 : row.col[0].i);
+    r->until_ms = r->place.until_ms;
     return OK;
 }
 
-static enum err add_row(struct tx *tx, const struct redrive_new *n, const struct redrive *r,
-                        int64_t now_ms)
+static enum err redrive_insert(struct tx *tx, const struct redrive_new *n, const struct redrive *r,
+                               int64_t now_ms)
 {
     static const struct uuid nobody;
     const struct dead_filter *f = &n->filter;
@@ -237,8 +235,8 @@ static enum err add_row(struct tx *tx, const struct redrive_new *n, const struct
                  uuid_eq(n->user, nobody) ? V_NULL : v_uuid(&n->user), v_text(n->name));
 }
 
-static enum err tell_start(struct tx *tx, const struct redrive_new *n, const struct redrive *r,
-                           int64_t now_ms)
+static enum err redrive_audit_start(struct tx *tx, const struct redrive_new *n,
+                                    const struct redrive *r, int64_t now_ms)
 {
     char detail[DETAIL];
 
@@ -259,16 +257,19 @@ enum err redrive_start(struct tx *tx, struct arena *a, const struct redrives *rs
     char ref[UUID_TEXT + 1];
     struct redrive r = { .id = n->id };
     struct queue_new m = { .id = n->id, .kind = S("dlq.redrive"), .due_ms = now_ms };
-    enum err e = place_of(tx, n, &r);
+    enum err e = redrive_start_place(tx, n, &r);
 
+    if (e)
+        return e;
+    e = redrive_insert(tx, n, &r, now_ms);
+    if (e)
+        return e;
+    e = redrive_audit_start(tx, n, &r, now_ms);
+    if (e)
+        return e;
     uuid_text(n->id, ref);
     m.ref = str_of(ref);
-    if (!e)
-        e = add_row(tx, n, &r, now_ms);
-    if (!e)
-        e = tell_start(tx, n, &r, now_ms);
-    if (!e)
-        e = queue_add(rs->letters->queue, tx, now_ms, &m, 1);
+    e = queue_add(rs->letters->queue, tx, now_ms, &m, 1);
     return e ? e : redrive_show(tx, a, n->id, ret_json);
 }
 
@@ -282,15 +283,16 @@ enum err redrive_cancel(struct tx *tx, struct arena *a, struct uuid id, struct u
     enum err e = redrive_read(tx, id, true, &r);
 
     if (e || !r.is_running)
-        return e ? e : as_json(a, &r, ret_json);
+        return e ? e : redrive_json(a, &r, ret_json);
     e = TX_ROW(tx, STMT_redrive_end, &row, V_TEXT(S("cancelled")), V_INT(now_ms), v_uuid(&id));
+    if (e)
+        return e;
     snprintf(detail, sizeof(detail), "after %lld of %lld", (long long)r.done + (long long)r.refused,
              (long long)r.matched);
-    if (!e)
-        e = redrive_audit(
-            tx,
-            &(struct redrive_line){
-                .operation = "REDRIVE_CANCEL", .redrive = r.id, .user = user, .detail = detail },
-            now_ms);
+    e = redrive_audit(
+        tx,
+        &(struct redrive_line){
+            .operation = "REDRIVE_CANCEL", .redrive = r.id, .user = user, .detail = detail },
+        now_ms);
     return e ? e : redrive_show(tx, a, id, ret_json);
 }

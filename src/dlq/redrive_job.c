@@ -1,12 +1,12 @@
-/* redrive_job.c - one step of a redrive after another, each when its time has come.
+/* redrive_job.c - the job "dlq.redrive": one step after another, each when it is due.
  *
- * A step takes a tenth of a second's letters and is put off by the time that these are worth, so
- * that the rate holds however long a step takes; what was missed while nobody ran is not made up
- * for.
- *
- * A step that fails for a letter's sake is done again letter by letter, and one that fails alone is
- * refused, as in act.c; events of a replay the same. The unit that failed wrote nothing: what
- * is known of it is its words, which the message keeps as its last error. */
+ *   (1) A step takes a tenth of a second's dead letters, and the next step is due when their time
+ *       at this rate is over, however long the step took. Time in which no step ran is not made up
+ *       for.
+ *   (2) A step that fails because of one dead letter is done again one by one, and the one that
+ *       fails alone is rejected, as in act.c. The same holds for the events of a replay. The failed
+ *       unit wrote nothing: the next run learns what to do from the message's last error.
+ *   (3) A step's dead letters, counts and cursor are one commit, so a crash leaves whole steps. */
 #include "base/json/write.h"
 #include "dlq/redrive_rows.h"
 #include "store/values.h"
@@ -19,7 +19,7 @@ enum { STEPS_A_SECOND = 10, STEP_ARENA = 8 * 1024 * 1024, REFUSALS_MAX = 64 * 10
 #define TOGETHER "one of several letters failed: "
 #define ALONE "letter "
 
-struct redrive_job_doing {
+struct redrive_run {
     struct tx *tx;
     struct arena *arena;
     const struct redrives *redrives;
@@ -29,9 +29,9 @@ struct redrive_job_doing {
     struct why *why;
 };
 
-/* --- which and how many --- */
+/* --- how many --- */
 
-static size_t step_size(const struct redrive *r)
+static size_t redrive_step_size(const struct redrive *r)
 {
     int64_t n = r->rate / STEPS_A_SECOND;
 
@@ -57,16 +57,16 @@ void redrive_refuse_all(struct redrive_step *s, const struct dead_act *act)
     s->unnamed += act->refused - named;
 }
 
-static int64_t redrive_job_handled(const struct redrive_step *s)
+static int64_t redrive_handled(const struct redrive_step *s)
 {
     return s->done + (int64_t)s->refused + s->unnamed;
 }
 
-/* --- what the last run left behind --- */
+/* --- after a failed run --- */
 
-/* The letter that failed alone stays behind us. That is a step of its own: should the next letter
- * fail as well, this one is not forgotten. */
-static enum err redrive_job_skip(struct redrive_job_doing *d, struct str words)
+/* Rejects the dead letter that failed alone, as a step of its own: if the next one fails as well,
+ * this one is already stored as rejected. */
+static enum err redrive_skip_letter(struct redrive_run *d, struct str words)
 {
     struct str text = str_cut(&words, ':');
     struct uuid id;
@@ -78,17 +78,17 @@ static enum err redrive_job_skip(struct redrive_job_doing *d, struct str words)
     if (d->r.ids.n)
         d->r.next_id++;
     e = TX_ROW(d->tx, STMT_letter_get, &row, v_uuid(&id));
-    if (e) /* somebody had it meanwhile */
+    if (e) /* it was retried or deleted meanwhile */
         return e == ERR_NOT_FOUND ? OK : e;
-    /* Where it was retried meanwhile and died again it lies behind all the others. */
+    /* If it was retried meanwhile and died again, it lies after all others. */
     if (!d->r.ids.n && row.col[8].i <= d->r.until_ms)
         d->r.place = (struct dead_cursor){ .at_ms = row.col[8].i, .id = id };
     redrive_refuse(&d->step, id, str_trim(words));
     return OK;
 }
 
-/* "<its message> <its seq>: why" */
-static enum err skip_event(struct redrive_job_doing *d, struct str words)
+/* words: "<message id> <event seq>: why" */
+static enum err redrive_skip_event(struct redrive_run *d, struct str words)
 {
     struct str text = str_cut(&words, ':');
     struct str message = str_cut(&text, ' ');
@@ -103,8 +103,8 @@ static enum err skip_event(struct redrive_job_doing *d, struct str words)
     return OK;
 }
 
-/* Else the next ones are taken. */
-static bool must_skip(const struct redrive_job_doing *d, struct str *ret_words)
+/* True if the last run failed on a single one; the words follow ALONE. */
+static bool redrive_must_skip(const struct redrive_run *d, struct str *ret_words)
 {
     struct str last = d->message->last_error;
 
@@ -114,9 +114,9 @@ static bool must_skip(const struct redrive_job_doing *d, struct str *ret_words)
     return true;
 }
 
-/* --- letters --- */
+/* --- dead letters --- */
 
-static void fill_act(const struct redrive_job_doing *d, const char *by, struct dead_act *act)
+static void redrive_fill_act(const struct redrive_run *d, const char *by, struct dead_act *act)
 {
     const struct redrive *r = &d->r;
     size_t ids = r->ids.n / sizeof(struct uuid), next = (size_t)r->next_id;
@@ -138,7 +138,7 @@ static void fill_act(const struct redrive_job_doing *d, const char *by, struct d
     act->id_count = ids - next < d->step.wanted ? ids - next : d->step.wanted;
 }
 
-static void redrive_job_took(struct redrive_job_doing *d, struct dead_act *act)
+static void redrive_took(struct redrive_run *d, struct dead_act *act)
 {
     struct redrive *r = &d->r;
 
@@ -146,7 +146,7 @@ static void redrive_job_took(struct redrive_job_doing *d, struct dead_act *act)
     d->step.done += act->done;
     redrive_refuse_all(&d->step, act);
     if (r->ids.n) {
-        r->next_id += (int64_t)act->next_id; /* large ones may be left for the next step */
+        r->next_id += (int64_t)act->next_id; /* the step may have left large ones out */
         d->step.over = (size_t)r->next_id * sizeof(struct uuid) >= r->ids.n;
     } else {
         r->place = act->cursor;
@@ -154,9 +154,8 @@ static void redrive_job_took(struct redrive_job_doing *d, struct dead_act *act)
     }
 }
 
-/* Retryable: the next run knows from the words what to do. */
-static enum err redrive_job_failed(struct redrive_job_doing *d, const struct dead_act *act,
-                                   enum err e)
+/* Returns a retryable error; the next run reads from `why` what to do. */
+static enum err redrive_failed(struct redrive_run *d, const struct dead_act *act, enum err e)
 {
     char id[UUID_TEXT + 1];
     struct uuid first;
@@ -172,31 +171,31 @@ static enum err redrive_job_failed(struct redrive_job_doing *d, const struct dea
     return ERR_UNAVAILABLE;
 }
 
-static enum err retry_letters(struct redrive_job_doing *d)
+static enum err redrive_retry_letters(struct redrive_run *d)
 {
     char id[UUID_TEXT + 1], by[UUID_TEXT + 16];
     struct dead_act act;
     enum err e;
 
     if (d->r.ids.n && (size_t)d->r.next_id * sizeof(struct uuid) >= d->r.ids.n) {
-        d->step.over = true; /* the last one was skipped */
+        d->step.over = true; /* the last one was rejected */
         return OK;
     }
     uuid_text(d->r.id, id);
     snprintf(by, sizeof(by), "redrive %s", id);
-    fill_act(d, by, &act);
+    redrive_fill_act(d, by, &act);
     e = dead_act_begin(&act, d->arena);
     if (!e)
         e = dead_act_step(d->tx, &act);
     if (e)
-        return redrive_job_failed(d, &act, e);
-    redrive_job_took(d, &act);
+        return redrive_failed(d, &act, e);
+    redrive_took(d, &act);
     return OK;
 }
 
 /* --- events --- */
 
-static enum err replay_events(struct redrive_job_doing *d)
+static enum err redrive_replay_events(struct redrive_run *d)
 {
     const struct redrive_step *s = &d->step;
     char id[UUID_TEXT + 1];
@@ -212,12 +211,11 @@ static enum err replay_events(struct redrive_job_doing *d)
     return ERR_UNAVAILABLE;
 }
 
-/* --- what is stored of it --- */
+/* --- storing the step --- */
 
-static void add_refusals(struct buf *b, const struct redrive_job_doing *d)
+static void redrive_add_refusals(struct buf *b, const struct redrive_run *d)
 {
     int64_t named = d->r.refused < DEAD_REFUSALS ? d->r.refused : DEAD_REFUSALS;
-
     bool empty = d->r.refusals.n <= strlen("[]");
 
     buf_add(b, (struct str){ d->r.refusals.p, d->r.refusals.n - 1 }); /* without ] */
@@ -231,7 +229,7 @@ static void add_refusals(struct buf *b, const struct redrive_job_doing *d)
     buf_char(b, ']');
 }
 
-static void redrive_job_count(struct redrive *r, const struct redrive_step *s)
+static void redrive_count(struct redrive *r, const struct redrive_step *s)
 {
     r->done += s->done;
     r->refused += (int64_t)s->refused + s->unnamed;
@@ -241,9 +239,9 @@ static void redrive_job_count(struct redrive *r, const struct redrive_step *s)
     r->alone -= r->alone > 0;
 }
 
-static int64_t next_due(const struct redrive_job_doing *d, int64_t now_ms)
+static int64_t redrive_next_due_ms(const struct redrive_run *d, int64_t now_ms)
 {
-    int64_t worth = redrive_job_handled(&d->step) * 1000 / d->r.rate;
+    int64_t worth = redrive_handled(&d->step) * 1000 / d->r.rate;
     int64_t rest = worth > LIMIT_REDRIVE_PAUSE_MS ? worth : LIMIT_REDRIVE_PAUSE_MS;
     int64_t due_ms = d->r.due_ms + rest;
 
@@ -252,7 +250,7 @@ static int64_t next_due(const struct redrive_job_doing *d, int64_t now_ms)
     return due_ms > now_ms ? due_ms : now_ms;
 }
 
-static enum err redrive_job_store(struct redrive_job_doing *d, int64_t now_ms)
+static enum err redrive_store(struct redrive_run *d, int64_t now_ms)
 {
     struct redrive *r = &d->r;
     bool over = d->step.over;
@@ -260,9 +258,9 @@ static enum err redrive_job_store(struct redrive_job_doing *d, int64_t now_ms)
     enum err e;
 
     buf_init(&refusals, REFUSALS_MAX);
-    add_refusals(&refusals, d);
-    redrive_job_count(r, &d->step);
-    r->due_ms = next_due(d, now_ms);
+    redrive_add_refusals(&refusals, d);
+    redrive_count(r, &d->step);
+    r->due_ms = redrive_next_due_ms(d, now_ms);
     e = refusals.failed
             ? ERR_NO_MEMORY
             : TX_DO(d->tx, STMT_redrive_move, 1, V_TEXT(over ? S("done") : S("running")),
@@ -274,7 +272,7 @@ static enum err redrive_job_store(struct redrive_job_doing *d, int64_t now_ms)
     return e;
 }
 
-static enum err tell_end(const struct redrive_job_doing *d, int64_t now_ms)
+static enum err redrive_audit_end(const struct redrive_run *d, int64_t now_ms)
 {
     char detail[200];
 
@@ -291,36 +289,38 @@ static enum err tell_end(const struct redrive_job_doing *d, int64_t now_ms)
 
 /* --- the job --- */
 
-static enum err redrive_job_take(struct redrive_job_doing *d)
+static enum err redrive_take(struct redrive_run *d)
 {
     struct str words;
 
     if (str_starts(d->message->last_error, S(TOGETHER)))
-        d->r.alone = (int64_t)step_size(&d->r);
-    d->step.wanted = step_size(&d->r);
-    if (must_skip(d, &words))
-        return d->r.is_replay ? skip_event(d, words) : redrive_job_skip(d, words);
-    return d->r.is_replay ? replay_events(d) : retry_letters(d);
+        d->r.alone = (int64_t)redrive_step_size(&d->r);
+    d->step.wanted = redrive_step_size(&d->r);
+    if (redrive_must_skip(d, &words))
+        return d->r.is_replay ? redrive_skip_event(d, words) : redrive_skip_letter(d, words);
+    return d->r.is_replay ? redrive_replay_events(d) : redrive_retry_letters(d);
 }
 
-static enum err take_step(struct redrive_job_doing *d, int64_t *ret_again_ms)
+static enum err redrive_run_step(struct redrive_run *d, int64_t *ret_again_ms)
 {
     int64_t now_ms = env_now_ms(d->redrives->letters->env);
-    enum err e = redrive_job_take(d);
+    enum err e = redrive_take(d);
 
-    if (!e)
-        e = fault_point(&tx_env(d->tx)->faults, "redrive.step");
-    if (!e)
-        e = redrive_job_store(d, now_ms);
-    if (!e && d->step.over)
-        e = tell_end(d, now_ms);
+    if (e)
+        return e;
+    e = fault_point(&tx_env(d->tx)->faults, "redrive.step");
+    if (e)
+        return e;
+    e = redrive_store(d, now_ms);
+    if (e)
+        return e;
     *ret_again_ms = d->step.over ? 0 : d->r.due_ms;
-    return e;
+    return d->step.over ? redrive_audit_end(d, now_ms) : OK;
 }
 
-static enum err redrive_job_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
+static enum err redrive_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
-    struct redrive_job_doing d = { .tx = tx, .redrives = ctx, .message = j->message, .why = why };
+    struct redrive_run d = { .tx = tx, .redrives = ctx, .message = j->message, .why = why };
     struct arena a;
     struct uuid id;
     enum err e =
@@ -332,13 +332,12 @@ static enum err redrive_job_settle(struct tx *tx, struct job *j, void *ctx, stru
         return e;
     arena_init(&a, STEP_ARENA);
     d.arena = &a;
-    e = take_step(&d, &j->again_ms);
+    e = redrive_run_step(&d, &j->again_ms);
     arena_release(&a);
     return e;
 }
 
-static enum err redrive_job_buried(struct tx *tx, const struct message *m, void *ctx,
-                                   const char *why)
+static enum err redrive_buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
 {
     struct uuid id;
     struct row row;
@@ -359,8 +358,8 @@ struct job_kind redrive_kind(struct redrives *rs)
         .ctx = rs,
         .retry = retry_table[RETRY_REDRIVE],
         .outside = job_without_outside,
-        .settle = redrive_job_settle,
-        .buried = redrive_job_buried,
+        .settle = redrive_settle,
+        .buried = redrive_buried,
         .patient = true,
     };
 }

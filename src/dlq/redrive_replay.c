@@ -1,6 +1,9 @@
-/* redrive_replay.c - events that came in some time are applied once more, in the order in which
- * they came. seq grows with the time, nearly: nodes store side by side. So a stretch begins a
- * little before its time and ends a little behind it, and each event's own time decides. */
+/* redrive_replay.c - applies the events of a range of time once more, in the order in which they
+ * came.
+ *
+ * seq grows nearly with time, since several nodes store events concurrently. The scan therefore
+ * starts a little before the range and ends a little after it, and each event's own time decides. A
+ * step is part of the redrive's commit (redrive_job.c), so a crash leaves whole steps. */
 #include "dlq/redrive_rows.h"
 #include "store/values.h"
 
@@ -9,23 +12,22 @@
 
 enum { SLACK_MS = 60 * 1000, DETAIL = 300, AUDIT_COLUMNS = 6, LETTERS_OF_EVENT = 2 };
 
-struct redrive_replay_event {
+struct replay_event {
     int64_t seq, received_ms;
     struct str id, type;
 };
 
-static enum err of_row(const struct row *row, struct redrive_replay_event *ret_event)
+static enum err replay_event_of_row(const struct row *row, struct replay_event *ret_event)
 {
-    *ret_event =
-        (struct redrive_replay_event){ .seq = row->col[0].i,
-                                       .id = row->col[1].s,
-                                       .received_ms = row->col[2].i,
-                                       .type = row->col[3].type == VAL_TEXT ? row->col[3].s
-                                                                            : (struct str){ 0 } };
+    *ret_event = (struct replay_event){ .seq = row->col[0].i,
+                                        .id = row->col[1].s,
+                                        .received_ms = row->col[2].i,
+                                        .type = row->col[3].type == VAL_TEXT ? row->col[3].s
+                                                                             : (struct str){ 0 } };
     return OK;
 }
 
-static bool redrive_replay_fits(const struct dead_filter *f, const struct redrive_replay_event *e)
+static bool replay_matches(const struct dead_filter *f, const struct replay_event *e)
 {
     if (f->ref.n)
         return str_eq(f->ref, e->id);
@@ -33,12 +35,12 @@ static bool redrive_replay_fits(const struct dead_filter *f, const struct redriv
            (!f->kind.n || str_eq(f->kind, e->type));
 }
 
-/* --- where --- */
+/* --- the range --- */
 
-/* The seq before the first event that came then or later. */
-static enum err seq_before(struct tx *tx, int64_t at_ms, int64_t end, int64_t *ret_seq)
+/* Finds the seq before the first event of that time or later. */
+static enum err replay_seq_before(struct tx *tx, int64_t at_ms, int64_t end, int64_t *ret_seq)
 {
-    int64_t low = 1, high = end; /* what is looked for is in [low, high] */
+    int64_t low = 1, high = end; /* the first event is in [low, high] */
 
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
@@ -56,8 +58,8 @@ static enum err seq_before(struct tx *tx, int64_t at_ms, int64_t end, int64_t *r
     return OK;
 }
 
-static enum err place_of_one(struct tx *tx, struct str event_id, int64_t *ret_after,
-                             int64_t *ret_until)
+static enum err replay_place_of_one(struct tx *tx, struct str event_id, int64_t *ret_after,
+                                    int64_t *ret_until)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_replay_event, &row, V_TEXT(event_id));
@@ -77,7 +79,7 @@ enum err replay_place(struct tx *tx, const struct dead_filter *f, int64_t *ret_a
     enum err e;
 
     if (f->ref.n)
-        return place_of_one(tx, f->ref, ret_after, ret_until);
+        return replay_place_of_one(tx, f->ref, ret_after, ret_until);
     e = tx_row(tx, STMT_events_end, NULL, 0, &row);
     if (e)
         return e;
@@ -85,34 +87,34 @@ enum err replay_place(struct tx *tx, const struct dead_filter *f, int64_t *ret_a
     *ret_after = 0;
     *ret_until = end - 1;
     if (f->from_ms > SLACK_MS)
-        e = seq_before(tx, f->from_ms - SLACK_MS, end, ret_after);
+        e = replay_seq_before(tx, f->from_ms - SLACK_MS, end, ret_after);
     if (!e && f->to_ms)
-        e = seq_before(tx, f->to_ms + SLACK_MS, end, ret_until);
+        e = replay_seq_before(tx, f->to_ms + SLACK_MS, end, ret_until);
     return e;
 }
 
-/* --- the walk --- */
+/* --- the scan --- */
 
-struct redrive_replay_walk {
+struct replay_scan {
     const struct dead_filter *filter;
     int64_t after, until, looked;
     size_t max, count;
-    struct redrive_replay_event *found; /* NULL: only counted */
+    struct replay_event *found; /* NULL: only counted */
     size_t rows;
 };
 
-static enum err redrive_replay_look(void *ctx, const struct row *row)
+static enum err replay_scan_row(void *ctx, const struct row *row)
 {
-    struct redrive_replay_walk *w = ctx;
-    struct redrive_replay_event e;
+    struct replay_scan *w = ctx;
+    struct replay_event e;
 
-    of_row(row, &e);
+    replay_event_of_row(row, &e);
     w->rows++;
     if (w->count == w->max)
         return OK;
     w->looked++;
     w->after = e.seq;
-    if (!redrive_replay_fits(w->filter, &e))
+    if (!replay_matches(w->filter, &e))
         return OK;
     if (w->found)
         w->found[w->count] = e;
@@ -120,9 +122,8 @@ static enum err redrive_replay_look(void *ctx, const struct row *row)
     return OK;
 }
 
-/* Until so many were found, or looked at. *ret_end: there are no more. */
-static enum err redrive_replay_walk(struct tx *tx, struct redrive_replay_walk *w, int64_t budget,
-                                    bool *ret_end)
+/* Scans until w->max are found or `budget` are examined. *ret_end: there are no more. */
+static enum err replay_scan(struct tx *tx, struct replay_scan *w, int64_t budget, bool *ret_end)
 {
     enum err e = OK;
 
@@ -131,7 +132,7 @@ static enum err redrive_replay_walk(struct tx *tx, struct redrive_replay_walk *w
         struct val v[] = { V_INT(w->after), V_INT(w->until), V_INT(LIMIT_STATEMENT_ROWS) };
 
         w->rows = 0;
-        e = tx_each(tx, STMT_replay_walk, v, COUNT(v), redrive_replay_look, w);
+        e = tx_each(tx, STMT_replay_walk, v, COUNT(v), replay_scan_row, w);
         *ret_end = w->rows < LIMIT_STATEMENT_ROWS && w->count < w->max;
     }
     *ret_end = *ret_end || w->after >= w->until;
@@ -141,18 +142,18 @@ static enum err redrive_replay_walk(struct tx *tx, struct redrive_replay_walk *w
 enum err replay_count(struct tx *tx, const struct dead_filter *f, int64_t *ret_matched,
                       bool *ret_exact)
 {
-    struct redrive_replay_walk w = { .filter = f, .max = LIMIT_DEAD_ACT };
+    struct replay_scan w = { .filter = f, .max = LIMIT_DEAD_ACT };
     enum err e = replay_place(tx, f, &w.after, &w.until);
 
     if (!e)
-        e = redrive_replay_walk(tx, &w, LIMIT_REPLAY_LOOKED, ret_exact);
+        e = replay_scan(tx, &w, LIMIT_REPLAY_LOOKED, ret_exact);
     *ret_matched = (int64_t)w.count;
     return e;
 }
 
 /* --- a step --- */
 
-struct redrive_replay_doing {
+struct replay_run {
     struct tx *tx;
     struct arena *arena;
     const struct redrives *redrives;
@@ -163,12 +164,12 @@ struct redrive_replay_doing {
     size_t count;
     struct uuid dead[LIMIT_DEAD_STEP];
     size_t dead_count;
-    int64_t dead_bytes; /* that they bring, beside what the arena has */
+    int64_t dead_bytes; /* that their retry reads, in addition to the arena's */
 };
 
-/* An event's refusal is named by its message, as a letter's is. */
-static void redrive_replay_refuse(struct redrive_replay_doing *d, struct uuid message,
-                                  struct str event, const char *why)
+/* A rejected event is listed by its message's id, as a dead letter is. */
+static void replay_refuse(struct replay_run *d, struct uuid message, struct str event,
+                          const char *why)
 {
     struct why words;
 
@@ -176,9 +177,9 @@ static void redrive_replay_refuse(struct redrive_replay_doing *d, struct uuid me
     redrive_refuse(d->step, message, str_of(words.text));
 }
 
-/* Where it was dead its outcome is told anew; else what becomes of it now is told here. */
-static enum err add_replay(const struct redrive_replay_doing *d, struct str event,
-                           const struct replay_found *f)
+/* An event that was dead gets a new outcome; for another event the result is stored here. */
+static enum err replay_insert(const struct replay_run *d, struct str event,
+                              const struct replay_found *f)
 {
     bool anew = str_eq(f->was, S("dead"));
 
@@ -188,8 +189,8 @@ static enum err add_replay(const struct redrive_replay_doing *d, struct str even
                  anew ? V_TEXT(S("retried")) : V_NULL, anew ? V_INT(d->now_ms) : V_NULL);
 }
 
-static enum err redrive_replay_audit(const struct redrive_replay_doing *d, struct str event,
-                                     const struct replay_found *f)
+static enum err replay_audit(const struct replay_run *d, struct str event,
+                             const struct replay_found *f)
 {
     char detail[DETAIL], id[UUID_TEXT + 1];
     struct val v[AUDIT_COLUMNS];
@@ -205,7 +206,7 @@ static enum err redrive_replay_audit(const struct redrive_replay_doing *d, struc
     return tx_bulk(d->tx, STMT_audit_letters, v, 1, AUDIT_COLUMNS, NULL, NULL);
 }
 
-static enum err take_event(struct redrive_replay_doing *d, const struct redrive_replay_event *event)
+static enum err replay_take_event(struct replay_run *d, const struct replay_event *event)
 {
     struct replay_found f = { 0 };
     struct why why = { 0 };
@@ -214,8 +215,7 @@ static enum err take_event(struct redrive_replay_doing *d, const struct redrive_
     if (event->seq == d->step->first_seq)
         d->step->first = f.message.id;
     if ((e == ERR_UNPROCESSABLE || e == ERR_NOT_FOUND) && !tx_trouble(d->tx)) {
-        redrive_replay_refuse(d, f.message.id, event->id,
-                              why.text[0] ? why.text : err_words(e, LANG_EN));
+        replay_refuse(d, f.message.id, event->id, why.text[0] ? why.text : err_words(e, LANG_EN));
         return OK;
     }
     if (e)
@@ -227,12 +227,12 @@ static enum err take_event(struct redrive_replay_doing *d, const struct redrive_
         return OK;
     }
     d->messages[d->count++] = f.message;
-    e = add_replay(d, event->id, &f);
-    return e ? e : redrive_replay_audit(d, event->id, &f);
+    e = replay_insert(d, event->id, &f);
+    return e ? e : replay_audit(d, event->id, &f);
 }
 
-/* Of the messages that are added; those of dead letters are locked with them. */
-static size_t lanes_of(const struct redrive_replay_doing *d, int64_t lanes[LIMIT_DEAD_STEP])
+/* The lanes of the messages that are added. */
+static size_t replay_lanes(const struct replay_run *d, int64_t lanes[LIMIT_DEAD_STEP])
 {
     size_t n = 0;
 
@@ -242,8 +242,8 @@ static size_t lanes_of(const struct redrive_replay_doing *d, int64_t lanes[LIMIT
     return n;
 }
 
-/* Those are retried as any operator would. */
-static enum err retry_dead(struct redrive_replay_doing *d, const int64_t *lanes, size_t lane_count)
+/* Dead events are retried by an act, as an operator would. */
+static enum err replay_retry_dead(struct replay_run *d, const int64_t *lanes, size_t lane_count)
 {
     char id[UUID_TEXT + 1], by[UUID_TEXT + 16];
     struct dead_act act = { .letters = d->redrives->letters,
@@ -269,29 +269,31 @@ static enum err retry_dead(struct redrive_replay_doing *d, const int64_t *lanes,
     return e;
 }
 
-/* Events may be large: half of the step's memory is for what comes behind them. And the dead ones'
- * letters are one step of an act, whose lanes are locked once. */
-static bool is_full(const struct redrive_replay_doing *d, size_t taken)
+/* Half of the step's memory is kept for the work after the reading. The dead letters of dead events
+ * must fit into one step of an act, whose lanes are locked once. */
+static bool replay_is_full(const struct replay_run *d, size_t taken)
 {
     return d->dead_count + LETTERS_OF_EVENT > LIMIT_DEAD_STEP ||
            (taken && d->arena->used + (size_t)d->dead_bytes > d->arena->limit / 2);
 }
 
-/* *ret_taken: so many of them, from the first on. */
-static enum err take_all(struct redrive_replay_doing *d, const struct redrive_replay_event *events,
-                         size_t n, size_t *ret_taken)
+/* *ret_taken: how many were taken, from the first on. */
+static enum err replay_take_all(struct replay_run *d, const struct replay_event *events, size_t n,
+                                size_t *ret_taken)
 {
     int64_t lanes[LIMIT_DEAD_STEP];
     size_t i = 0, lane_count;
     enum err e = OK;
 
-    for (; i < n && !e && !is_full(d, i); i++)
-        e = take_event(d, &events[i]);
+    for (; i < n && !e && !replay_is_full(d, i); i++)
+        e = replay_take_event(d, &events[i]);
     *ret_taken = i;
-    lane_count = lanes_of(d, lanes);
-    if (!e) /* all of them in order; an act locks its letters before */
-        e = d->dead_count ? retry_dead(d, lanes, lane_count)
-                          : queue_lock_lanes(d->tx, lanes, lane_count);
+    lane_count = replay_lanes(d, lanes);
+    if (e)
+        return e;
+    /* All lanes are locked in one order; an act locks its dead letters before. */
+    e = d->dead_count ? replay_retry_dead(d, lanes, lane_count)
+                      : queue_lock_lanes(d->tx, lanes, lane_count);
     if (!e && d->count)
         e = queue_add(d->redrives->letters->queue, d->tx, d->now_ms, d->messages, d->count);
     d->step->done += (int64_t)d->count;
@@ -302,28 +304,28 @@ enum err replay_step(struct tx *tx, struct arena *a, const struct redrives *rs, 
                      struct redrive_step *s)
 {
     struct dead_filter f = redrive_filter(r);
-    struct redrive_replay_walk w = {
+    struct replay_scan w = {
         .filter = &f, .after = r->next_id, .until = r->until_ms, .max = s->wanted
     };
-    struct redrive_replay_doing *d = arena_alloc(a, 1, sizeof(*d));
+    struct replay_run *d = arena_alloc(a, 1, sizeof(*d));
     size_t taken = 0;
     enum err e;
 
     w.found = arena_alloc(a, s->wanted, sizeof(*w.found));
     if (!d || !w.found)
         return ERR_NO_MEMORY;
-    *d = (struct redrive_replay_doing){ .tx = tx,
-                                        .arena = a,
-                                        .redrives = rs,
-                                        .r = r,
-                                        .step = s,
-                                        .now_ms = env_now_ms(rs->letters->env) };
-    e = redrive_replay_walk(tx, &w, LIMIT_REPLAY_STEP, &s->over);
+    *d = (struct replay_run){ .tx = tx,
+                              .arena = a,
+                              .redrives = rs,
+                              .r = r,
+                              .step = s,
+                              .now_ms = env_now_ms(rs->letters->env) };
+    e = replay_scan(tx, &w, LIMIT_REPLAY_STEP, &s->over);
     if (e)
         return e;
     s->chosen = w.count;
     s->first_seq = w.count ? w.found[0].seq : 0;
-    e = take_all(d, w.found, w.count, &taken);
+    e = replay_take_all(d, w.found, w.count, &taken);
     r->next_id = w.after;
     if (!e && taken < w.count) { /* the others are the next step's */
         r->next_id = w.found[taken - 1].seq;

@@ -1,10 +1,10 @@
-/* redrive_rows.h - the parts of a redrive. Only redrive*.c include this. */
+/* redrive_rows.h - what the files of redrives share. Only redrive*.c include this. */
 #pragma once
 
 #include "base/limits.h"
 #include "dlq/redrive.h"
 
-struct redrive { /* the row; texts live until the unit's run ends */
+struct redrive { /* a row; texts live until the unit's run ends */
     struct uuid id, user, payment;
     bool is_replay, is_running, has_user, has_payment, exact;
     struct str state, ids, kind, ref, reason, cause, refusals, name;
@@ -19,34 +19,34 @@ struct dead_filter redrive_filter(const struct redrive *r);
 struct redrive_line {
     const char *operation; /* REDRIVE_START, REDRIVE_CANCEL, REDRIVE_END */
     struct uuid redrive;
-    struct uuid user; /* all zero: the admin token; there is no other way to begin one */
+    struct uuid user; /* all zero: the admin token */
     bool failed;
     const char *detail;
 };
 enum err redrive_audit(struct tx *tx, const struct redrive_line *line, int64_t now_ms);
 
-/* What one step did; counts once it is durable. */
+/* The results of one step; they count once it is durable. */
 struct redrive_step {
     size_t wanted;
     int64_t done;
-    size_t refused; /* named */
+    size_t refused; /* listed in refusals */
     struct dead_refusal refusals[LIMIT_DEAD_STEP];
-    int64_t unnamed; /* refused on top of those */
+    int64_t unnamed; /* refused, too, but not listed */
     bool over;
 
-    /* of a replay: what it was about, also where it failed */
+    /* of a replay: the events it chose; also set after a failure */
     size_t chosen;
     struct uuid first;
     int64_t first_seq;
 };
-/* Words that are too long end between two characters; beyond LIMIT_DEAD_STEP it is only counted. */
+/* Lists a rejected one; beyond LIMIT_DEAD_STEP it is only counted. */
 void redrive_refuse(struct redrive_step *s, struct uuid id, struct str why);
-/* What an act refused: those that it names, and the count of the others. */
+/* Adds what an act rejected: those that it lists, and the number of the others. */
 void redrive_refuse_all(struct redrive_step *s, const struct dead_act *act);
 
-/* The next `wanted` events of a replay: r's place moves along. */
+/* Replays the next `wanted` events and moves r's cursor. */
 enum err replay_step(struct tx *tx, struct arena *a, const struct redrives *rs, struct redrive *r,
                      struct redrive_step *s);
-/* Where a replay begins and ends: next_id and until_ms, as seqs. */
+/* The first and last seq of a replay, for next_id and until_ms. */
 enum err replay_place(struct tx *tx, const struct dead_filter *f, int64_t *ret_after,
                       int64_t *ret_until);

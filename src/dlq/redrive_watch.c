@@ -1,28 +1,29 @@
-/* redrive_watch.c - a redrive that runs has a message. A node of an older version does not know the
- * kind and buries it, and that letter can be deleted: so it is put there again, at the start and
- * within a minute. The same for the job that gives a cause to the letters which such a node buried.
- * While nothing runs and nothing is committed here, nobody asks the database. */
+/* redrive_watch.c - makes sure that a running redrive has a message. A node of an older
+ * version does not know the kind and makes a dead letter of the message, which can be deleted; so
+ * it is added again, at the start and within a minute. The same holds for the job that gives dead
+ * letters a cause. While no redrive runs and nothing is committed here, the database is not
+ * queried. */
 #include "base/limits.h"
 #include "dlq/redrive.h"
 
-struct running {
+struct running_redrives {
     struct uuid ids[LIMIT_REDRIVES_LOOKED];
     size_t n;
 };
 
-static enum err redrive_watch_keep(void *ctx, const struct row *row)
+static enum err running_redrives_keep(void *ctx, const struct row *row)
 {
-    struct running *r = ctx;
+    struct running_redrives *r = ctx;
 
     return uuid_of_bytes(row->col[0].s, &r->ids[r->n++]) ? OK : ERR_INTERNAL;
 }
 
 enum err redrives_resume(struct tx *tx, const struct redrives *rs, bool *ret_running)
 {
-    struct running r = { .n = 0 };
+    struct running_redrives r = { .n = 0 };
     struct val v[] = { V_INT(LIMIT_REDRIVES_LOOKED) };
     int64_t now_ms = env_now_ms(rs->letters->env);
-    enum err e = tx_each(tx, STMT_redrives_running, v, COUNT(v), redrive_watch_keep, &r);
+    enum err e = tx_each(tx, STMT_redrives_running, v, COUNT(v), running_redrives_keep, &r);
 
     for (size_t i = 0; i < r.n && !e; i++) {
         char ref[UUID_TEXT + 1];
@@ -36,27 +37,26 @@ enum err redrives_resume(struct tx *tx, const struct redrives *rs, bool *ret_run
     return e;
 }
 
-static enum err redrive_watch_look(struct tx *tx, struct unit *u)
+static enum err redrive_watch_check(struct tx *tx, struct unit *u)
 {
     struct redrive_watch *w = CONTAINER_OF(u, struct redrive_watch, unit);
-
     const struct dead_letters *l = w->redrives->letters;
     enum err e = redrives_resume(tx, w->redrives, &w->running);
 
     return e ? e : dead_causes_start(tx, l->queue, env_now_ms(l->env));
 }
 
-static void redrive_watch_looked(struct unit *u)
+static void redrive_watch_checked(struct unit *u)
 {
     struct redrive_watch *w = CONTAINER_OF(u, struct redrive_watch, unit);
 
     w->busy = false;
-    w->commits = u->err || w->running ? -1 : w->commits_now; /* -1: looks again in any case */
+    w->commits = u->err || w->running ? -1 : w->commits_now;
 }
 
 static void redrive_watch_fire(struct timer *t)
 {
-    static const struct unit_kind kind = { "redrives.look", UNIT_BACK, redrive_watch_look, NULL };
+    static const struct unit_kind kind = { "redrives.look", UNIT_BACK, redrive_watch_check, NULL };
     struct redrive_watch *w = CONTAINER_OF(t, struct redrive_watch, timer);
     int64_t commits = store_health(w->store).commits;
 
@@ -64,7 +64,7 @@ static void redrive_watch_fire(struct timer *t)
         w->busy = true;
         w->commits_now = commits;
         w->unit =
-            (struct unit){ .kind = &kind, .executor = w->executor, .done = redrive_watch_looked };
+            (struct unit){ .kind = &kind, .executor = w->executor, .done = redrive_watch_checked };
         store_post(w->store, &w->unit);
     }
     executor_arm(w->executor, t, env_now_ms(w->redrives->letters->env) + LIMIT_REDRIVE_LOOK_MS);

@@ -1,5 +1,4 @@
-/* alert_text.c - an alert as a mail: both languages, since who is on duty at night may be anybody.
- */
+/* alert_text.c - an alert as a mail, in both languages, since any operator may read it. */
 #include "base/json/json.h"
 #include "notify/alert.h"
 
@@ -21,7 +20,7 @@ static struct str alert_text_number(const cJSON *tree, const char *name, char te
     return (struct str){ text, (size_t)n };
 }
 
-static bool read_words(const cJSON *tree, struct alert_text_words *w)
+static bool alert_text_read(const cJSON *tree, struct alert_text_words *w)
 {
     struct json_problems p;
     bool fine;
@@ -42,25 +41,25 @@ static bool read_words(const cJSON *tree, struct alert_text_words *w)
     return fine;
 }
 
-static bool is_over(const struct alert_text_words *w)
+static bool alert_text_is_resolved(const struct alert_text_words *w)
 {
     return str_eq(w->state, S("resolved"));
 }
 
-static const char *state_word(const struct alert_text_words *w, enum language l)
+static const char *alert_text_state(const struct alert_text_words *w, enum language l)
 {
-    if (is_over(w))
+    if (alert_text_is_resolved(w))
         return l == LANG_JA ? "解消しました" : "RESOLVED, it was";
     if (w->again)
         return l == LANG_JA ? "継続中" : "STILL FIRING";
     return l == LANG_JA ? "発生" : "FIRING";
 }
 
-static void add_body(struct buf *b, const struct alert_text_words *w, enum language l)
+static void alert_text_add_body(struct buf *b, const struct alert_text_words *w, enum language l)
 {
     bool ja = l == LANG_JA;
 
-    buf_fmt(b, "%s: " STR_FMT "\n" STR_FMT "\n", state_word(w, l), STR_ARG(w->name),
+    buf_fmt(b, "%s: " STR_FMT "\n" STR_FMT "\n", alert_text_state(w, l), STR_ARG(w->name),
             STR_ARG(w->summary[l]));
     if (str_eq(w->reason, S("node_gone")))
         buf_add(b, ja ? S("このノードからの報告が途絶えたため、終了とみなしました。\n")
@@ -69,13 +68,13 @@ static void add_body(struct buf *b, const struct alert_text_words *w, enum langu
             ja ? "値: " STR_FMT " " STR_FMT "（しきい値 " STR_FMT "）\n"
                : "Value: " STR_FMT " " STR_FMT " (threshold " STR_FMT ")\n",
             STR_ARG(w->value), STR_ARG(w->unit), STR_ARG(w->threshold));
-    if (is_over(w))
+    if (alert_text_is_resolved(w))
         buf_fmt(b, ja ? "終了: " STR_FMT "\n" : "Ended: " STR_FMT "\n", STR_ARG(w->since));
     else
         buf_fmt(b, ja ? "開始: " STR_FMT "\n" : "Since: " STR_FMT "\n", STR_ARG(w->since));
     if (w->node.n)
         buf_fmt(b, ja ? "ノード: " STR_FMT "\n" : "Node: " STR_FMT "\n", STR_ARG(w->node));
-    if (!is_over(w))
+    if (!alert_text_is_resolved(w))
         buf_fmt(b, ja ? "対応: " STR_FMT "\n" : "What to do: " STR_FMT "\n", STR_ARG(w->next[l]));
 }
 
@@ -87,17 +86,17 @@ enum err alert_mail_text(struct arena *a, struct str json, enum language first,
     struct alert_text_words w = { 0 };
     struct buf b;
 
-    if (json_parse(json, &tree, NULL) || !read_words(tree, &w))
+    if (json_parse(json, &tree, NULL) || !alert_text_read(tree, &w))
         return ERR_VALIDATION;
     w.value = alert_text_number(tree, "value", value);
     w.threshold = alert_text_number(tree, "threshold", threshold);
     buf_init(&b, TEXT_MAX);
-    buf_fmt(&b, "[Ichido] %s: " STR_FMT, state_word(&w, first), STR_ARG(w.summary[first]));
+    buf_fmt(&b, "[Ichido] %s: " STR_FMT, alert_text_state(&w, first), STR_ARG(w.summary[first]));
     *ret_title = arena_str(a, buf_str(&b));
     buf_clear(&b);
-    add_body(&b, &w, first);
+    alert_text_add_body(&b, &w, first);
     buf_char(&b, '\n');
-    add_body(&b, &w, first == LANG_JA ? LANG_EN : LANG_JA);
+    alert_text_add_body(&b, &w, first == LANG_JA ? LANG_EN : LANG_JA);
     *ret_body = arena_str(a, buf_str(&b));
     if (b.failed)
         *ret_body = (struct str){ 0 };

@@ -1,5 +1,5 @@
-/* channel_announce.c - see channel_announce.h. One that is not heard of for LIMIT_SEND_NOWHERE_MS is no teller any
- * more: that is as long as what it alone can send would wait for it. */
+/* channel_announce.c - see channel_announce.h. A node that has not announced itself for
+ * LIMIT_SEND_NOWHERE_MS is removed: a send waits no longer than that for its transport. */
 #include "notify/channel_announce.h"
 
 #include "base/env.h"
@@ -7,9 +7,9 @@
 #include "observe/log.h"
 #include "store/values.h"
 
-enum { SOON_MS = 60 * 1000 };
+enum { RETRY_MS = 60 * 1000 };
 
-static enum err write_it(struct tx *tx, struct unit *u)
+static enum err channel_announce_write(struct tx *tx, struct unit *u)
 {
     struct teller *t = CONTAINER_OF(u, struct teller, unit);
     int64_t now_ms = env_now_ms(t->env);
@@ -21,7 +21,7 @@ static enum err write_it(struct tx *tx, struct unit *u)
 static void channel_announce_written(struct unit *u)
 {
     struct teller *t = CONTAINER_OF(u, struct teller, unit);
-    int64_t wait_ms = u->err ? SOON_MS : LIMIT_TELLER_MS;
+    int64_t wait_ms = u->err ? RETRY_MS : LIMIT_TELLER_MS;
 
     if (u->err)
         LOG(t->env->log, LOG_WARN, "other nodes may not know that this one can tell people",
@@ -31,7 +31,8 @@ static void channel_announce_written(struct unit *u)
 
 static void channel_announce_fire(struct timer *timer)
 {
-    static const struct unit_kind kind = { "notify.teller", UNIT_BACK, write_it, NULL };
+    static const struct unit_kind kind = { "notify.teller", UNIT_BACK, channel_announce_write,
+                                           NULL };
     struct teller *t = CONTAINER_OF(timer, struct teller, timer);
 
     t->unit =

@@ -1,12 +1,12 @@
-/* channel_announce.h - a node with a transport says so, at its start and each LIMIT_TELLER_MS: what other
- * nodes commit is then handed on to it, though they have none themselves (notify/notification.c).
- * Only where there may be other nodes. */
+/* channel_announce.h - a node that has a transport announces it, at its start and each
+ * LIMIT_TELLER_MS. Nodes without one then add messages for it (notify/notification.c). Only for
+ * stores that several nodes share. */
 #pragma once
 
 #include "base/executor.h"
 #include "store/store.h"
 
-struct teller { /* on the executor */
+struct teller { /* used on the executor only */
     struct env *env;
     struct store *store;
     struct executor *executor;

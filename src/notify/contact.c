@@ -1,4 +1,7 @@
-/* contact.c - see contact.h. */
+/* contact.c - contacts: read, replaced as a whole, forgotten, shown as JSON. contact.h has the
+ * rules. Every change is one unit of work. Forgetting may go on in the job "contact.forget", a
+ * bounded number of rows in each commit; after a crash the job runs again and finds what is
+ * left. */
 #include "notify/contact.h"
 
 #include "base/json/write.h"
@@ -19,7 +22,7 @@ enum {
 
 /* --- channels --- */
 
-static const char *const names[CHANNELS] = {
+static const char *const channel_names[CHANNELS] = {
     [CHANNEL_MAIL] = "mail",
     [CHANNEL_PUSH] = "push",
     [CHANNEL_WEBHOOK] = "webhook",
@@ -27,13 +30,13 @@ static const char *const names[CHANNELS] = {
 
 const char *channel_name(enum channel c)
 {
-    return names[c];
+    return channel_names[c];
 }
 
 bool channel_parse(struct str name, enum channel *ret_channel)
 {
     for (enum channel c = 0; c < CHANNELS; c++)
-        if (str_eq(name, str_of(names[c]))) {
+        if (str_eq(name, str_of(channel_names[c]))) {
             *ret_channel = c;
             return true;
         }
@@ -58,7 +61,8 @@ struct str channels_text(unsigned channels, char text[CHANNELS_TEXT])
     text[0] = '\0';
     for (enum channel c = 0; c < CHANNELS; c++)
         if (channels & CHANNEL_BIT(c))
-            n += snprintf(text + n, CHANNELS_TEXT - (size_t)n, "%s%s", n ? "," : "", names[c]);
+            n += snprintf(text + n, CHANNELS_TEXT - (size_t)n, "%s%s", n ? "," : "",
+                          channel_names[c]);
     return (struct str){ text, (size_t)n };
 }
 
@@ -70,7 +74,7 @@ struct tokens {
     size_t count;
 };
 
-static enum err add_token(void *ctx, const struct row *row)
+static enum err contact_add_token(void *ctx, const struct row *row)
 {
     struct tokens *t = ctx;
 
@@ -80,19 +84,20 @@ static enum err add_token(void *ctx, const struct row *row)
     return t->all[t->count++].p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err read_tokens(struct tx *tx, struct arena *a, struct contact *c)
+static enum err contact_read_tokens(struct tx *tx, struct arena *a, struct contact *c)
 {
     struct tokens t = { .arena = a, .all = arena_alloc(a, LIMIT_DEVICES, sizeof(*t.all)) };
     struct val user = v_uuid(&c->user);
-    enum err e = t.all ? tx_each(tx, STMT_devices_of, &user, 1, add_token, &t) : ERR_NO_MEMORY;
+    enum err e =
+        t.all ? tx_each(tx, STMT_devices_of, &user, 1, contact_add_token, &t) : ERR_NO_MEMORY;
 
     c->tokens = t.all;
     c->token_count = t.count;
     return e;
 }
 
-static enum err read_with(struct tx *tx, struct arena *a, enum stmt stmt, struct uuid user,
-                          struct contact *ret)
+static enum err contact_read_by(struct tx *tx, struct arena *a, enum stmt stmt, struct uuid user,
+                                struct contact *ret)
 {
     struct contact c = { .user = user };
     struct row row;
@@ -107,7 +112,7 @@ static enum err read_with(struct tx *tx, struct arena *a, enum stmt stmt, struct
     c.updated_ms = row.col[4].i;
     if (!c.email.p || !c.language.p)
         return ERR_NO_MEMORY;
-    e = read_tokens(tx, a, &c);
+    e = contact_read_tokens(tx, a, &c);
     if (!e)
         *ret = c;
     return e;
@@ -115,12 +120,12 @@ static enum err read_with(struct tx *tx, struct arena *a, enum stmt stmt, struct
 
 enum err contact_read(struct tx *tx, struct arena *a, struct uuid user, struct contact *ret)
 {
-    return read_with(tx, a, STMT_contact_get, user, ret);
+    return contact_read_by(tx, a, STMT_contact_get, user, ret);
 }
 
 /* --- replacing --- */
 
-static bool has_token(const struct contact *c, struct str token)
+static bool contact_has_token(const struct contact *c, struct str token)
 {
     for (size_t i = 0; i < c->token_count; i++)
         if (str_eq(c->tokens[i], token))
@@ -128,12 +133,12 @@ static bool has_token(const struct contact *c, struct str token)
     return false;
 }
 
-static bool same_tokens(const struct contact *a, const struct contact *b)
+static bool contact_same_tokens(const struct contact *a, const struct contact *b)
 {
     if (a->token_count != b->token_count)
         return false;
     for (size_t i = 0; i < a->token_count; i++)
-        if (!has_token(b, a->tokens[i]))
+        if (!contact_has_token(b, a->tokens[i]))
             return false;
     return true;
 }
@@ -148,7 +153,7 @@ static void contact_compare(const struct contact *a, const struct contact *b,
         { "email", str_eq(a->email, b->email) },
         { "language", str_eq(a->language, b->language) },
         { "channels", a->channels == b->channels },
-        { "deviceTokens", same_tokens(a, b) },
+        { "deviceTokens", contact_same_tokens(a, b) },
     };
     size_t n = 0;
 
@@ -159,17 +164,17 @@ static void contact_compare(const struct contact *a, const struct contact *b,
                                   fields[i].name);
 }
 
-/* Read now, under the contact's lock: of two who made it at the same time the second sees what the
- * first has put. */
-static enum err drop_devices(struct tx *tx, struct arena *a, const struct contact *now)
+/* Reads the devices under the contact's lock, so that of two concurrent puts the second one sees
+ * what the first one stored. */
+static enum err contact_drop_devices(struct tx *tx, struct arena *a, const struct contact *now)
 {
     struct contact old = { .user = now->user };
     struct val v[LIMIT_DEVICES * DROP_COLUMNS];
-    enum err e = read_tokens(tx, a, &old);
+    enum err e = contact_read_tokens(tx, a, &old);
     size_t n = 0;
 
     for (size_t i = 0; i < old.token_count && !e; i++)
-        if (!has_token(now, old.tokens[i])) {
+        if (!contact_has_token(now, old.tokens[i])) {
             v[n * DROP_COLUMNS] = V_TEXT(old.tokens[i]);
             v[n * DROP_COLUMNS + 1] = v_uuid(&now->user);
             n++;
@@ -177,7 +182,7 @@ static enum err drop_devices(struct tx *tx, struct arena *a, const struct contac
     return e || !n ? e : tx_bulk(tx, STMT_device_drop, v, n, DROP_COLUMNS, NULL, NULL);
 }
 
-static enum err put_devices(struct tx *tx, const struct contact *c, int64_t now_ms)
+static enum err contact_put_devices(struct tx *tx, const struct contact *c, int64_t now_ms)
 {
     struct val v[LIMIT_DEVICES * DEVICE_COLUMNS];
 
@@ -204,7 +209,7 @@ enum err contact_put(struct tx *tx, struct arena *a, struct contact *c, int64_t 
                      struct contact_put *ret_put)
 {
     struct contact old = { .created_ms = now_ms };
-    enum err e = read_with(tx, a, STMT_contact_hold, c->user, &old);
+    enum err e = contact_read_by(tx, a, STMT_contact_hold, c->user, &old);
 
     ret_put->is_new = e == ERR_NOT_FOUND;
     if (e && !ret_put->is_new)
@@ -216,14 +221,16 @@ enum err contact_put(struct tx *tx, struct arena *a, struct contact *c, int64_t 
         return OK;
     c->updated_ms = now_ms;
     e = contact_store(tx, c, now_ms);
-    if (!e)
-        e = drop_devices(tx, a, c);
-    return e ? e : put_devices(tx, c, now_ms);
+    if (e)
+        return e;
+    e = contact_drop_devices(tx, a, c);
+    return e ? e : contact_put_devices(tx, c, now_ms);
 }
 
 /* --- forgetting --- */
 
-static enum err audit_removal(struct tx *tx, struct uuid user, struct uuid by, int64_t now_ms)
+static enum err contact_audit_removal(struct tx *tx, struct uuid user, struct uuid by,
+                                      int64_t now_ms)
 {
     char id[UUID_TEXT + 1];
 
@@ -232,35 +239,36 @@ static enum err audit_removal(struct tx *tx, struct uuid user, struct uuid by, i
                  V_TEXT(str_of(id)), V_NULL, v_uuid(&by));
 }
 
-static enum err remove_contact(struct tx *tx, const struct contact_forget *f, int64_t now_ms)
+static enum err contact_remove(struct tx *tx, const struct contact_forget *f, int64_t now_ms)
 {
     struct row row;
     enum err e = TX_ROW(tx, STMT_contact_remove, &row, v_uuid(&f->user));
 
-    if (e) /* devices that are here belong to a contact that came after us */
+    if (e) /* no contact: any devices belong to one that was stored later */
         return e == ERR_NOT_FOUND ? OK : e;
-    e = audit_removal(tx, f->user, f->by, now_ms);
+    e = contact_audit_removal(tx, f->user, f->by, now_ms);
     return e ? e : TX_DO(tx, STMT_devices_forget, -1, v_uuid(&f->user));
 }
 
-static enum err count_row(void *ctx, const struct row *row)
+static enum err contact_count_row(void *ctx, const struct row *row)
 {
     (void)row;
     ++*(int *)ctx;
     return OK;
 }
 
-/* Of what was made until then. A person may have been told for years: no statement of the one
- * writer changes all of that (M2). */
-static enum err forget_sends(struct tx *tx, struct uuid user, int64_t until_ms, int64_t now_ms,
-                             bool *ret_more)
+/* Removes the targets of sends that were made until then. A person may have years of them: one
+ * statement changes a bounded number, since SQLite has one writer (M2). */
+static enum err contact_forget_sends(struct tx *tx, struct uuid user, int64_t until_ms,
+                                     int64_t now_ms, bool *ret_more)
 {
     struct val v[] = { V_INT(now_ms), v_uuid(&user), V_INT(until_ms), V_INT(LIMIT_STATEMENT_ROWS) };
     int own = 0, as_participant = 0;
-    enum err e = tx_each(tx, STMT_sends_forget, v, COUNT(v), count_row, &own);
+    enum err e = tx_each(tx, STMT_sends_forget, v, COUNT(v), contact_count_row, &own);
 
     if (!e)
-        e = tx_each(tx, STMT_sends_forget_participant, v, COUNT(v), count_row, &as_participant);
+        e = tx_each(tx, STMT_sends_forget_participant, v, COUNT(v), contact_count_row,
+                    &as_participant);
     *ret_more = own == LIMIT_STATEMENT_ROWS || as_participant == LIMIT_STATEMENT_ROWS;
     return e;
 }
@@ -271,16 +279,20 @@ enum err contact_forget(struct tx *tx, struct queue *q, const struct contact_for
     struct queue_new next = { .id = f->job, .kind = S("contact.forget"), .due_ms = now_ms };
     char user[UUID_TEXT + 1];
     bool more = false;
-    enum err e = remove_contact(tx, f, now_ms);
+    enum err e = contact_remove(tx, f, now_ms);
 
-    if (!e) /* all there are: a clock may have been ahead when one was made */
-        e = forget_sends(tx, f->user, INT64_MAX, now_ms, &more);
+    if (e)
+        return e;
+    /* No upper time here: the clock may have been ahead when a send was made. */
+    e = contact_forget_sends(tx, f->user, INT64_MAX, now_ms, &more);
+    if (e || !more)
+        return e;
     uuid_text(f->user, user);
     next.ref = str_of(user);
-    return e || !more ? e : queue_add(q, tx, now_ms, &next, 1);
+    return queue_add(q, tx, now_ms, &next, 1);
 }
 
-static enum err forget_more(struct tx *tx, struct job *j, void *ctx, struct why *why)
+static enum err contact_forget_more(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     int64_t now_ms = env_now_ms(j->env);
     struct uuid user;
@@ -290,7 +302,7 @@ static enum err forget_more(struct tx *tx, struct job *j, void *ctx, struct why 
     (void)ctx, (void)why;
     if (!uuid_parse(j->message->ref, &user))
         return ERR_INTERNAL;
-    e = forget_sends(tx, user, j->message->added_ms, now_ms, &more);
+    e = contact_forget_sends(tx, user, j->message->added_ms, now_ms, &more);
     j->again_ms = !e && more ? now_ms + FORGET_PAUSE_MS : 0;
     return e;
 }
@@ -301,12 +313,12 @@ struct job_kind contact_forget_kind(void)
         .name = "contact.forget",
         .retry = retry_table[RETRY_HOUSEKEEPING],
         .outside = job_without_outside,
-        .settle = forget_more,
+        .settle = contact_forget_more,
         .patient = true,
     };
 }
 
-/* --- as it is shown --- */
+/* --- as JSON --- */
 
 struct str target_masked(struct str channel, struct str target, char text[MASKED_MAX])
 {
@@ -321,7 +333,7 @@ struct str target_masked(struct str channel, struct str target, char text[MASKED
     return (struct str){ text, (size_t)n };
 }
 
-static void out_tokens(struct buf *b, const struct contact *c, bool in_full)
+static void contact_out_tokens(struct buf *b, const struct contact *c, bool in_full)
 {
     char masked[MASKED_MAX];
 
@@ -334,7 +346,7 @@ static void out_tokens(struct buf *b, const struct contact *c, bool in_full)
     buf_char(b, ']');
 }
 
-static void out_channels(struct buf *b, unsigned channels)
+static void contact_out_channels(struct buf *b, unsigned channels)
 {
     const char *glue = "";
 
@@ -342,7 +354,7 @@ static void out_channels(struct buf *b, unsigned channels)
     buf_char(b, '[');
     for (enum channel c = 0; c < CHANNELS; c++)
         if (channels & CHANNEL_BIT(c)) {
-            buf_fmt(b, "%s\"%s\"", glue, names[c]);
+            buf_fmt(b, "%s\"%s\"", glue, channel_names[c]);
             glue = ",";
         }
     buf_char(b, ']');
@@ -357,8 +369,8 @@ struct str contact_json(struct arena *a, const struct contact *c, bool in_full)
     out_uuid(&b, "id", c->user);
     out_text(&b, "email", c->email);
     out_text(&b, "language", c->language);
-    out_channels(&b, c->channels);
-    out_tokens(&b, c, in_full);
+    contact_out_channels(&b, c->channels);
+    contact_out_tokens(&b, c, in_full);
     out_time(&b, "createdAt", c->created_ms);
     out_time(&b, "updatedAt", c->updated_ms);
     buf_char(&b, '}');

@@ -1,10 +1,11 @@
-/* mail_channel.c - the transport of mails: one notification, one SMTP dialogue (http/client/mail.h).
+/* mail_channel.c - the transport of mails: one notification, one SMTP dialogue
+ * (http/client/mail.h).
  *
- *   250 sent | 4xx, or it was not reached: later | 5xx never | its end sent, no answer: unknown
+ *   250 sent | 4xx, or not reached: later | 5xx never | the last dot sent, no answer: unknown
  *
- * A 5xx that is about us (who we are, how we log in, for whom it relays) says nothing about the
- * mail or its reader: somebody mends the settings, and it goes out. The server's own words are
- * never kept: they repeat addresses. */
+ * A 5xx about us (our name, our login, relaying) says nothing about the mail or its reader: it is
+ * sent later, once an operator has corrected the settings. The server's own words are never kept,
+ * because they repeat addresses. */
 #include "base/json/json.h"
 #include "base/limits.h"
 #include "http/client/client.h"
@@ -23,8 +24,8 @@ struct mail {
     struct buf url, from;
 };
 
-struct mail_channel_send {
-    struct parcel_out *parcel;
+struct mail_sending {
+    struct parcel_out *outgoing;
     struct call call;
 };
 
@@ -32,22 +33,7 @@ static const char no_memory[] = "it needs more memory than there is";
 
 /* --- the end --- */
 
-static void come_back(struct task *t)
-{
-    struct parcel_out *p = CONTAINER_OF(t, struct parcel_out, back);
-
-    p->done(p);
-}
-
-/* From within send(), where done() must not be called. */
-static void end_soon(struct parcel_out *p)
-{
-    p->retry_after_ms = -1;
-    p->back = (struct task){ .run = come_back };
-    executor_post(p->executor, &p->back);
-}
-
-static enum told told_of(const struct call *c)
+static enum told mail_verdict(const struct call *c)
 {
     if (c->result == CALL_UNCERTAIN)
         return TOLD_UNKNOWN;
@@ -58,11 +44,11 @@ static enum told told_of(const struct call *c)
     return c->status < 500 || c->refuses_us ? TOLD_LATER : TOLD_NEVER;
 }
 
-static void mail_channel_answered(struct call *c)
+static void mail_answered(struct call *c)
 {
-    struct parcel_out *p = CONTAINER_OF(c, struct mail_channel_send, call)->parcel;
+    struct parcel_out *p = CONTAINER_OF(c, struct mail_sending, call)->outgoing;
 
-    p->told = told_of(c);
+    p->told = mail_verdict(c);
     p->retry_after_ms = -1;
     why_set(&p->why, "%s%s", c->result == CALL_ANSWERED ? "the mail server answered " : "", c->why);
     p->done(p);
@@ -70,27 +56,27 @@ static void mail_channel_answered(struct call *c)
 
 /* --- the mail --- */
 
-static struct str link_of(struct arena *a, const struct json_value *v)
+static struct str mail_link(struct arena *a, const struct json_value *v)
 {
     struct str text;
 
     return v->type == JSON_STRING && !json_unescape(a, v, &text) ? text : (struct str){ 0 };
 }
 
-/* Data is ours; where it is no JSON after all, the mail goes without links. */
-static void add_links(const struct parcel_out *p, struct letter *l)
+/* If the data is not JSON, the mail goes without links. */
+static void mail_add_links(const struct parcel_out *p, struct letter *l)
 {
     static const char *const paths[] = { "receiptUrl", "paymentUrl" };
     struct json_value v[COUNT(paths)];
 
     if (!p->data.n || json_pick(p->data, paths, COUNT(paths), v, NULL))
         return;
-    l->receipt = link_of(p->arena, &v[0]);
-    l->pay = link_of(p->arena, &v[1]);
+    l->receipt = mail_link(p->arena, &v[0]);
+    l->pay = mail_link(p->arena, &v[1]);
 }
 
-/* Without text: p->told and p->why say how it ends. */
-static struct str text_of(const struct mail *m, struct parcel_out *p)
+/* .p NULL: *ret_told and p->why say how the send ends. */
+static struct str mail_text(const struct mail *m, struct parcel_out *p, enum told *ret_told)
 {
     struct letter l = { .from = buf_str(&m->from),
                         .to = p->target,
@@ -105,10 +91,10 @@ static struct str text_of(const struct mail *m, struct parcel_out *p)
     struct buf b;
 
     buf_init(&b, LIMIT_MAIL);
-    add_links(p, &l);
+    mail_add_links(p, &l);
     if (mime_write(&b, &l, &why))
         text = arena_str(p->arena, buf_str(&b));
-    p->told = why && !b.failed ? TOLD_NEVER : TOLD_LATER;
+    *ret_told = why && !b.failed ? TOLD_NEVER : TOLD_LATER;
     why_set(&p->why, "%s", why ? why : no_memory);
     buf_release(&b);
     return text;
@@ -117,18 +103,18 @@ static struct str text_of(const struct mail *m, struct parcel_out *p)
 static void mail_send(struct transport *t, struct parcel_out *p)
 {
     struct mail *m = CONTAINER_OF(t, struct mail, transport);
-    struct mail_channel_send *s = arena_alloc(p->arena, 1, sizeof(*s));
+    struct mail_sending *s = arena_alloc(p->arena, 1, sizeof(*s));
+    enum told told = TOLD_LATER;
     struct str text = { 0 };
 
-    p->told = TOLD_LATER;
     why_set(&p->why, "%s", no_memory);
     if (s)
-        text = text_of(m, p);
+        text = mail_text(m, p, &told);
     if (!text.p) {
-        end_soon(p);
+        outgoing_end_later(p, told);
         return;
     }
-    s->parcel = p;
+    s->outgoing = p;
     s->call = (struct call){ .url = buf_str(&m->url),
                              .mail_from = buf_str(&m->from),
                              .mail_to = p->target,
@@ -137,7 +123,7 @@ static void mail_send(struct transport *t, struct parcel_out *p)
                              .turn_ms = LIMIT_SEND_WAIT_MS,
                              .arena = p->arena,
                              .executor = p->executor,
-                             .done = mail_channel_answered };
+                             .done = mail_answered };
     client_call(m->client, &s->call);
 }
 
@@ -150,13 +136,13 @@ static void mail_free(struct transport *t)
     if (!m)
         return;
     if (m->url.p)
-        OPENSSL_cleanse(m->url.p, m->url.size); /* the password is in it */
+        OPENSSL_cleanse(m->url.p, m->url.size); /* it contains the password */
     buf_release(&m->url);
     buf_release(&m->from);
     free(m);
 }
 
-static bool are_fine(const struct mail_options *o, struct why *why)
+static bool mail_check_options(const struct mail_options *o, struct why *why)
 {
     struct why words = { 0 };
     struct buf b;
@@ -174,7 +160,7 @@ static bool are_fine(const struct mail_options *o, struct why *why)
 
 struct transport *mail_new(const struct mail_options *o, struct why *why)
 {
-    struct mail *m = are_fine(o, why) ? calloc(1, sizeof(*m)) : NULL;
+    struct mail *m = mail_check_options(o, why) ? calloc(1, sizeof(*m)) : NULL;
 
     if (!m) {
         if (!why->text[0])

@@ -1,5 +1,5 @@
-/* notification.c - see notification.h. The words of both languages go to the statement, and the row keeps those
- * of the person's own: so a look at the contact costs no round trip. */
+/* notification.c - see notification.h. The statement gets the texts in both languages and stores
+ * those of the person's own, so that looking up the contact costs no round trip. */
 #include "notify/notification.h"
 
 #include "base/limits.h"
@@ -9,12 +9,10 @@
 #include <assert.h>
 #include <stdio.h>
 
-enum { TYPE_MAX = 32 };
+enum { TYPE_MAX = 32, DEDUPE_MAX = UUID_TEXT + 1 + TYPE_MAX + 1 + LIMIT_GATEWAY_ID };
 
-enum { DEDUPE_MAX = UUID_TEXT + 1 + TYPE_MAX + 1 + LIMIT_GATEWAY_ID };
-
-/* Never the event's id: two events can tell one change (E10). */
-static struct str dedupe_of(const struct notice *n, char text[DEDUPE_MAX + 1])
+/* Never contains the event's id, because two events can report the same change (E10). */
+static struct str notification_dedupe_key(const struct notice *n, char text[DEDUPE_MAX + 1])
 {
     char subject[UUID_TEXT + 1];
     size_t attempt = n->attempt.n < LIMIT_GATEWAY_ID ? n->attempt.n : LIMIT_GATEWAY_ID;
@@ -26,18 +24,19 @@ static struct str dedupe_of(const struct notice *n, char text[DEDUPE_MAX + 1])
     return (struct str){ text, (size_t)length };
 }
 
-static struct val v_id(const struct uuid *id)
+static struct val v_uuid_or_null(const struct uuid *id)
 {
     return id ? v_uuid(id) : V_NULL;
 }
 
-struct notification_words {
+struct notification_texts {
     struct notice_words ja, en;
     struct str data;
 };
 
 /* False: no memory. */
-static bool find_words(struct arena *a, const struct notice *n, struct notification_words *w)
+static bool notification_texts_make(struct arena *a, const struct notice *n,
+                                    struct notification_texts *w)
 {
     w->ja = notice_words(a, n, LANG_JA);
     w->en = notice_words(a, n, LANG_EN);
@@ -45,18 +44,18 @@ static bool find_words(struct arena *a, const struct notice *n, struct notificat
     return w->ja.body.p && w->en.body.p && w->data.p;
 }
 
-/* NOT_FOUND: it was told before. Where nobody asks, a database at the other end of a wire is not
- * waited for, and it is OK. */
+/* NOT_FOUND: this notification exists already. When the caller does not need to know (`ask` is
+ * false), the statement is pipelined on PostgreSQL and the result is OK. */
 static enum err notification_insert(struct tx *tx, const struct notifier *by, const struct uuid *id,
-                                    const struct notice *n, const struct notification_words *w,
+                                    const struct notice *n, const struct notification_texts *w,
                                     int64_t now_ms, bool ask)
 {
     char dedupe[DEDUPE_MAX + 1];
     struct val v[] = { v_uuid(id),
-                       V_TEXT(dedupe_of(n, dedupe)),
-                       v_id(n->user),
-                       v_id(n->participant),
-                       v_id(n->payment),
+                       V_TEXT(notification_dedupe_key(n, dedupe)),
+                       v_uuid_or_null(n->user),
+                       v_uuid_or_null(n->participant),
+                       v_uuid_or_null(n->payment),
                        V_TEXT(str_of(notice_type_name(n->type))),
                        V_TEXT(w->ja.title),
                        V_TEXT(w->en.title),
@@ -73,16 +72,16 @@ static enum err notification_insert(struct tx *tx, const struct notifier *by, co
                : tx_do(tx, STMT_notification_add, -1, v, COUNT(v));
 }
 
-/* The message has the row's own id: it needs no body, and a second one for it cannot be added. */
+/* The message has the row's id: it needs no body, and a second message cannot be added. */
 enum err notice_add(struct tx *tx, const struct notifier *by, struct arena *a,
                     const struct notice *n, int64_t now_ms, bool *ret_new)
 {
     struct queue_new m = { .id = env_uuid(tx_env(tx)), .kind = S("notify"), .due_ms = now_ms };
-    struct notification_words w;
+    struct notification_texts w;
     enum err e;
 
     assert(n->type < NOTICE_TYPES);
-    if (!find_words(a, n, &w))
+    if (!notification_texts_make(a, n, &w))
         return ERR_NO_MEMORY;
     e = notification_insert(tx, by, &m.id, n, &w, now_ms, by->has_channel || ret_new);
     if (ret_new)
@@ -91,7 +90,7 @@ enum err notice_add(struct tx *tx, const struct notifier *by, struct arena *a,
         return e == ERR_NOT_FOUND ? OK : e;
     if (by->has_channel)
         return queue_add(by->runtime->queue, tx, now_ms, &m, 1);
-    queue_tell_others(by->runtime->queue,
-                      tx); /* the row may have brought a message for one of them */
+    /* The statement may have added a message for a node that has a transport. */
+    queue_tell_others(by->runtime->queue, tx);
     return OK;
 }

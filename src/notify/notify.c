@@ -1,5 +1,7 @@
-/* notify.c - the job "notify": from one notification to what is sent, in one commit with its end,
- * many at a time. A node that can tell nobody leaves it to one that can. */
+/* notify.c - the job "notify": adds the sends of a notification in one commit with the job's end,
+ * many notifications at a time. A node without transports leaves the job to a node that has some.
+ * A crash before that commit leaves the message, and the job runs again; targets.c adds no send
+ * twice. */
 #include "notify/notify.h"
 
 #include "base/limits.h"
@@ -24,7 +26,7 @@ static enum err notify_record(struct tx *tx, const struct uuid *ids, size_t n, i
     return tx_bulk(tx, STMT_notification_recorded, v, n, RECORDED_COLUMNS, NULL, NULL);
 }
 
-static unsigned channels_there(const struct notify *n)
+static unsigned notify_channels_here(const struct notify *n)
 {
     unsigned all = 0;
 
@@ -34,22 +36,22 @@ static unsigned channels_there(const struct notify *n)
     return all;
 }
 
-static enum err fan_out(struct tx *tx, const struct notify *n, const struct uuid *ids, size_t count,
-                        int64_t now_ms)
+static enum err notify_fan_out(struct tx *tx, const struct notify *n, const struct uuid *ids,
+                               size_t count, int64_t now_ms)
 {
     struct targets targets;
     struct arena a;
     enum err e;
 
     arena_init(&a, ARENA_MAX);
-    e = targets_find(tx, &a, ids, count, EVERY_CHANNEL, channels_there(n), &targets);
+    e = targets_find(tx, &a, ids, count, EVERY_CHANNEL, notify_channels_here(n), &targets);
     if (!e)
         e = targets_add(tx, n->runtime->queue, &targets, now_ms);
     arena_release(&a);
     return e;
 }
 
-static enum err run_many(struct tx *tx, const struct message *const *m, size_t n, void *ctx)
+static enum err notify_run_many(struct tx *tx, const struct message *const *m, size_t n, void *ctx)
 {
     const struct notify *notify = ctx;
     struct uuid ids[LIMIT_BULK];
@@ -60,7 +62,7 @@ static enum err run_many(struct tx *tx, const struct message *const *m, size_t n
     for (size_t i = 0; i < n; i++)
         ids[i] = m[i]->id;
     qsort(ids, n, sizeof(ids[0]), uuid_order);
-    e = fan_out(tx, notify, ids, n, now_ms);
+    e = notify_fan_out(tx, notify, ids, n, now_ms);
     if (!e)
         e = notify_record(tx, ids, n, now_ms);
     return e ? e : fault_point(&tx_env(tx)->faults, "notify.fanning");
@@ -69,12 +71,12 @@ static enum err run_many(struct tx *tx, const struct message *const *m, size_t n
 static enum err notify_run(struct tx *tx, const struct message *m, void *ctx, struct why *why)
 {
     (void)why;
-    return run_many(tx, &m, 1, ctx);
+    return notify_run_many(tx, &m, 1, ctx);
 }
 
-/* --- where nobody can be told --- */
+/* --- on a node without transports --- */
 
-static void notify_leave(struct job *j, void *ctx)
+static void notify_wait_for_channel(struct job *j, void *ctx)
 {
     int64_t now_ms = env_now_ms(j->env), waited_ms = now_ms - j->message->added_ms;
 
@@ -85,25 +87,40 @@ static void notify_leave(struct job *j, void *ctx)
         job_put_off(j, now_ms + notify_pause_ms(waited_ms));
 }
 
-static enum err record_alone(struct tx *tx, struct job *j, void *ctx, struct why *why)
+static enum err notify_record_unsent(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     (void)ctx;
     why_set(why, "no channel is set up");
     return notify_record(tx, &j->message->id, 1, env_now_ms(j->env));
 }
 
+static void outgoing_end(struct task *t)
+{
+    struct parcel_out *p = CONTAINER_OF(t, struct parcel_out, back);
+
+    p->done(p);
+}
+
+void outgoing_end_later(struct parcel_out *p, enum told told)
+{
+    p->told = told;
+    p->retry_after_ms = -1;
+    p->back = (struct task){ .run = outgoing_end };
+    executor_post(p->executor, &p->back);
+}
+
 struct job_kind notify_kind(struct notify *n)
 {
-    if (!channels_there(n))
+    if (!notify_channels_here(n))
         return (struct job_kind){ .name = "notify",
-                                  .outside = notify_leave,
-                                  .settle = record_alone,
+                                  .outside = notify_wait_for_channel,
+                                  .settle = notify_record_unsent,
                                   .ctx = n,
                                   .retry = retry_table[RETRY_HOUSEKEEPING],
                                   .patient = true };
     return (struct job_kind){ .name = "notify",
                               .run = notify_run,
-                              .run_many = run_many,
+                              .run_many = notify_run_many,
                               .ctx = n,
                               .retry = retry_table[RETRY_NOTIFY] };
 }

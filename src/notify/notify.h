@@ -6,15 +6,14 @@
  *       waiting --commit--> sending --the transport--> sent | failed | unknown
  *          ^---- surely not taken: again by the schedule ----'
  *
- *   (1) A send is unique by notification, channel and target: nobody is told twice, however often
- *       the job runs.
- *   (2) `sending` is committed before the transport hears of it. Who is killed in between, or gets
- *       no answer, does not know whether it was told: mail and push end as unknown, and are not
- *       sent again. The channel webhook is a machine that knows webhook-id: it is sent again.
- *   (3) Just before it is sent it is looked at once more: a person who was removed or moved is not
- *       told at the old place, and who has paid is not reminded (S2).
- *   (4) LIMIT_SENDS of a channel are under way at a time; the others are put off, one behind the
- *       other. So a transport that hangs holds up its own channel and nothing else. */
+ *   (1) A send is unique by notification, channel and target, however often the job runs.
+ *   (2) `sending` is committed before the transport is called. After a crash in between, or without
+ *       an answer, the outcome is unknown: mail and push end as `unknown` and are not sent again.
+ *       The receiver of the channel webhook recognizes a repeat by webhook-id: it is sent again.
+ *   (3) Each send is checked once more just before it goes out: a person who was removed or has
+ *       a new address is not notified at the old one, and a person who paid gets no reminder (S2).
+ *   (4) At most LIMIT_SENDS of a channel are under way at a time; the others are postponed, spaced
+ *       apart. A transport that hangs therefore delays its own channel and nothing else. */
 #pragma once
 
 #include "base/why.h"
@@ -24,7 +23,7 @@
 
 struct client;
 
-/* One message on its way, as the transports see it. All of it lives until done. */
+/* One message for a transport. All of it lives until done() is called. */
 struct parcel_out {
     struct uuid send, notification;
     struct str type, title, body, data; /* data: a JSON object */
@@ -43,13 +42,16 @@ struct parcel_out {
         TOLD_LATER,
         TOLD_NEVER,
         TOLD_UNKNOWN,
-        TOLD_GONE /* so is the target */
+        TOLD_GONE /* never, and the target does not exist any more */
     } told;
-    int64_t retry_after_ms; /* TOLD_LATER; -1: by the policy */
-    struct why why;         /* nothing secret, no address, no token */
-    void *impl;             /* the transport's */
-    struct task back;       /* the same: the way back where there was no call */
+    int64_t retry_after_ms; /* TOLD_LATER; -1: by the retry policy */
+    struct why why;         /* contains no secret, no address, no token */
+    struct task back;       /* used by outgoing_end_later() */
 };
+
+/* Ends it from within send(), where done() must not be called: done() runs as a task of
+ * p->executor. The caller sets p->why. */
+void outgoing_end_later(struct parcel_out *p, enum told told);
 
 struct transport {
     const char *channel;                                     /* "mail", "push", "webhook" */
@@ -59,23 +61,23 @@ struct transport {
 
 struct notify {
     const struct runtime *runtime;
-    struct transport *transports[CHANNELS]; /* NULL: that one is not set up */
-    /* Is a reminder still true just before it is sent (collection/reminder.h)? */
+    struct transport *transports[CHANNELS]; /* NULL: not configured */
+    /* Checked just before a reminder is sent: does it still hold (collection/reminder.h)? */
     enum err (*reminder_holds)(struct tx *tx, struct uuid notification, int64_t now_ms,
                                bool *ret_holds);
 
-    /* on the executor: of each channel ... */
+    /* per channel; used on the executor only */
     struct notify_turn {
         int under_way;
-        int64_t last_ms; /* ... and when the last that was put off is due */
+        int64_t last_ms; /* when the send that was postponed last is due */
     } turns[CHANNELS];
 };
 
-/* Both once the transports are there. "notify": takes notify/notification.c's message. */
-struct job_kind notify_kind(struct notify *n);
+/* Both are called once the transports are set. */
+struct job_kind notify_kind(struct notify *n);                      /* "notify" */
 struct job_kind notify_send_kind(struct notify *n, enum channel c); /* "notify.mail" ... */
 
-/* The transports. NULL: `why` says what is wrong with their settings. */
+/* The transports. They return NULL when a setting is wrong, and `why` says which. */
 struct mail_options {
     struct env *env;
     struct client *client;

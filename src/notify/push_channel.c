@@ -1,14 +1,14 @@
 /* push_channel.c - the transport of push messages: FCM's HTTP v1.
  *
- *   message --> access token --> POST --> FCM's word
+ *   message --> access token --> POST --> FCM's answer
  *                    ^            |
- *                    '--- 401, once (the token was taken back)
+ *                    '--- 401, once (the token was revoked)
  *
- *   (1) A push is posted once: libcurl must not repeat it by itself, and where no answer came it is
- *       TOLD_UNKNOWN. FCM has no idempotency key; what folds repeats on the phone (notify/fcm/message.c)
- *       is for those that FCM itself asked for by a 500 or 503.
+ *   (1) A push is posted once: libcurl must not repeat it by itself, and without an answer it is
+ *       TOLD_UNKNOWN, because FCM has no idempotency key. The collapse keys of notify/fcm/message.c
+ *       fold repeats only where FCM asked for them by a 500 or 503.
  *   (2) Neither the device's token nor ours is in a log line or a `why`.
- *   (3) All memory of a send is its parcel's. */
+ *   (3) All memory of a send comes from the arena of its struct parcel_out. */
 #include "base/buf.h"
 #include "base/limits.h"
 #include "http/client/client.h"
@@ -34,47 +34,31 @@ struct push {
     struct fcm_account account;
     struct fcm_tokens *tokens;
     struct buf url;
-    _Atomic int64_t quiet_until[FCM_ROWS]; /* of alarms, by kind */
+    _Atomic int64_t quiet_until[FCM_ROWS]; /* no alarm of that kind before */
 };
 
-struct push_channel_send {
+struct push_sending {
     struct push *push;
-    struct parcel_out *parcel;
+    struct parcel_out *outgoing;
     struct fcm_want want;
     struct str json;
     char bearer[sizeof("Bearer ") + LIMIT_FCM_TOKEN];
     struct header headers[2];
     struct call call;
-    bool refreshed; /* this is its second token */
+    bool refreshed; /* uses its second token */
 };
 
 /* --- the end --- */
 
-static void push_channel_end(struct parcel_out *p, enum told told, int64_t retry_after_ms)
+static void push_end(struct parcel_out *p, enum told told, int64_t retry_after_ms)
 {
     p->told = told;
     p->retry_after_ms = retry_after_ms;
     p->done(p);
 }
 
-static void come_back(struct task *t)
-{
-    struct parcel_out *p = CONTAINER_OF(t, struct parcel_out, back);
-
-    p->done(p);
-}
-
-/* From within send(), where done() must not be called. */
-static void end_soon(struct parcel_out *p, enum told told)
-{
-    p->told = told;
-    p->retry_after_ms = -1;
-    p->back = (struct task){ .run = come_back };
-    executor_post(p->executor, &p->back);
-}
-
-/* Something is wrong that only the operator mends. A thousand pushes say it once a minute. */
-static void alarm_of(struct push *u, const struct fcm_verdict *v, int status)
+/* Reports what only an operator can correct, once a minute for each kind. */
+static void push_alarm(struct push *u, const struct fcm_verdict *v, int status)
 {
     int64_t now_ms = env_now_ms(u->env), until = atomic_load(&u->quiet_until[v->row]);
 
@@ -87,7 +71,7 @@ static void alarm_of(struct push *u, const struct fcm_verdict *v, int status)
 
 /* --- the answer --- */
 
-static void push_channel_judge(struct push_channel_send *s)
+static void push_judge_answer(struct push_sending *s)
 {
     static const enum told ends[] = {
         [FCM_SENT] = TOLD_SENT, [FCM_LATER] = TOLD_LATER,     [FCM_NEVER] = TOLD_NEVER,
@@ -104,29 +88,29 @@ static void push_channel_judge(struct push_channel_send *s)
         return;
     }
     if (v.alarm)
-        alarm_of(s->push, &v, c->status);
-    why_set(&s->parcel->why, "FCM answered %d (%s)", c->status, v.code);
-    push_channel_end(s->parcel, ends[v.end], v.retry_after_ms);
+        push_alarm(s->push, &v, c->status);
+    why_set(&s->outgoing->why, "FCM answered %d (%s)", c->status, v.code);
+    push_end(s->outgoing, ends[v.end], v.retry_after_ms);
 }
 
-/* A status counts even where the rest of the answer was lost. */
-static void push_channel_answered(struct call *c)
+/* A status counts even if the rest of the answer was lost. */
+static void push_answered(struct call *c)
 {
-    struct push_channel_send *s = CONTAINER_OF(c, struct push_channel_send, call);
+    struct push_sending *s = CONTAINER_OF(c, struct push_sending, call);
     bool unsent = c->result == CALL_NOT_SENT;
 
     OPENSSL_cleanse(s->bearer, sizeof(s->bearer));
     if (c->status) {
-        push_channel_judge(s);
+        push_judge_answer(s);
         return;
     }
-    why_set(&s->parcel->why, "FCM %s: %s", unsent ? "was not reached" : "did not answer", c->why);
-    push_channel_end(s->parcel, unsent ? TOLD_LATER : TOLD_UNKNOWN, -1);
+    why_set(&s->outgoing->why, "FCM %s: %s", unsent ? "was not reached" : "did not answer", c->why);
+    push_end(s->outgoing, unsent ? TOLD_LATER : TOLD_UNKNOWN, -1);
 }
 
 /* --- the call --- */
 
-static void push_channel_post(struct push_channel_send *s)
+static void push_post(struct push_sending *s)
 {
     int n = snprintf(s->bearer, sizeof(s->bearer), "Bearer %.*s", (int)s->want.n, s->want.text);
 
@@ -143,30 +127,30 @@ static void push_channel_post(struct push_channel_send *s)
                              .answer_max = LIMIT_FCM_ANSWER,
                              .cut_answer = true,
                              .once = true,
-                             .arena = s->parcel->arena,
-                             .executor = s->parcel->executor,
-                             .done = push_channel_answered };
+                             .arena = s->outgoing->arena,
+                             .executor = s->outgoing->executor,
+                             .done = push_answered };
     client_call(s->push->client, &s->call);
 }
 
-static void got_token(struct fcm_want *w)
+static void push_got_token(struct fcm_want *w)
 {
-    struct push_channel_send *s = CONTAINER_OF(w, struct push_channel_send, want);
+    struct push_sending *s = CONTAINER_OF(w, struct push_sending, want);
 
     if (w->end == FCM_TOKEN_HERE) {
-        push_channel_post(s);
+        push_post(s);
         return;
     }
-    why_set(&s->parcel->why, "%s",
+    why_set(&s->outgoing->why, "%s",
             w->end == FCM_TOKEN_NEVER ? "Google refuses our service account"
                                       : "there is no access token");
-    push_channel_end(s->parcel, TOLD_LATER, w->retry_after_ms);
+    push_end(s->outgoing, TOLD_LATER, w->retry_after_ms);
 }
 
 static void push_send(struct transport *t, struct parcel_out *p)
 {
     struct push *u = CONTAINER_OF(t, struct push, transport);
-    struct push_channel_send *s = arena_alloc(p->arena, 1, sizeof(*s));
+    struct push_sending *s = arena_alloc(p->arena, 1, sizeof(*s));
     enum err e = ERR_NO_MEMORY;
 
     p->why.text[0] = '\0';
@@ -175,13 +159,13 @@ static void push_send(struct transport *t, struct parcel_out *p)
     if (e) {
         if (e == ERR_NO_MEMORY)
             why_set(&p->why, "it needs more memory than there is");
-        end_soon(p, e == ERR_VALIDATION ? TOLD_NEVER : TOLD_LATER);
+        outgoing_end_later(p, e == ERR_VALIDATION ? TOLD_NEVER : TOLD_LATER);
         return;
     }
     s->push = u;
-    s->parcel = p;
+    s->outgoing = p;
     s->want.executor = p->executor;
-    s->want.got = got_token;
+    s->want.got = push_got_token;
     fcm_token_ask(u->tokens, &s->want);
 }
 
@@ -199,7 +183,7 @@ static void push_free(struct transport *t)
     free(u);
 }
 
-static bool push_channel_prepare(struct push *u, const struct push_options *o, struct why *why)
+static bool push_open(struct push *u, const struct push_options *o, struct why *why)
 {
     struct why reason = { 0 };
 
@@ -230,7 +214,7 @@ struct transport *push_new(const struct push_options *o, struct why *why)
     u->env = o->env;
     u->client = o->client;
     buf_init(&u->url, LIMIT_SUBSCRIBER_URL);
-    if (push_channel_prepare(u, o, why))
+    if (push_open(u, o, why))
         return &u->transport;
     push_free(&u->transport);
     return NULL;

@@ -1,16 +1,15 @@
 /* send.c - the jobs "notify.mail", "notify.push" and "notify.webhook": one notification to one
  * target.
  *
- *   room? --no--> put off
- *     | mark (last_check.c): the last look; waiting -> sending
+ *   room? --no--> postponed
+ *     | mark (last_check.c): the last check; waiting -> sending
  *     |     '--> over, skipped, unknown, given up, not here: nothing is sent
  *     v
  *   the transport --> settle (tx): sent | failed | unknown, or waiting again
  *
- * A crash before the mark is durable costs nothing. After it, nobody knows whether the transport
- * got to it: who finds `sending` ends it as unknown, or, on the channel webhook, sends it again
- * with the same webhook-id. What was surely not taken goes back to `waiting` in settle, so a crash
- * behind that is none either. */
+ * A crash before the mark is durable costs nothing. After a crash behind it, the outcome is not
+ * known: a run that finds `sending` ends the send as unknown, or, on the channel webhook, sends it
+ * again with the same webhook-id. What was surely not accepted goes back to `waiting` in settle. */
 #include "base/limits.h"
 #include "notify/sending.h"
 #include "observe/log.h"
@@ -22,47 +21,47 @@
 
 /* --- the transport --- */
 
-/* Below what the notification tells of; the transport hands it on. */
-static void begin_span(struct sending *s)
+/* A child of the span of the change; the transport passes it on. */
+static void send_span_begin(struct sending *s)
 {
-    s->span = span_begin(s->job->env, str_of(s->parcel.trace), SPAN_CLIENT, "Notify.send");
+    s->span = span_begin(s->job->env, str_of(s->outgoing.trace), SPAN_CLIENT, "Notify.send");
     if (s->span.spans)
-        trace_text(&s->span.trace, s->parcel.trace);
+        trace_text(&s->span.trace, s->outgoing.trace);
 }
 
-static void end_span(struct sending *s)
+static void send_span_end(struct sending *s)
 {
     char id[UUID_TEXT + 1];
 
     if (!s->span.spans)
         return;
-    uuid_text(s->parcel.notification, id);
-    SPAN_END(&s->span, s->parcel.told == TOLD_SENT ? NULL : "it was not sent",
+    uuid_text(s->outgoing.notification, id);
+    SPAN_END(&s->span, s->outgoing.told == TOLD_SENT ? NULL : "it was not sent",
              SPAN_TEXT("notification.id", str_of(id)),
-             SPAN_TEXT("notification.type", s->parcel.type),
+             SPAN_TEXT("notification.type", s->outgoing.type),
              SPAN_TEXT("notification.channel", str_of(channel_name(s->channel))),
              SPAN_NUM("messaging.attempt", s->tries));
 }
 
-static void was_told(struct parcel_out *p)
+static void send_answered(struct parcel_out *p)
 {
-    struct sending *s = CONTAINER_OF(p, struct sending, parcel);
+    struct sending *s = CONTAINER_OF(p, struct sending, outgoing);
 
-    end_span(s);
+    send_span_end(s);
     fault_point(&s->job->env->faults, "notify.told");
     why_set(&s->why, "%s", p->told == TOLD_SENT ? "" : p->why.text);
     job_outside_done(s->job, OK, NULL);
 }
 
-/* Marked or not, nothing was sent: settle takes the mark back, if there is one. */
-static void mark_is_in_doubt(struct sending *s)
+/* Marked or not, nothing was sent: settle removes the mark, if there is one. */
+static void send_mark_uncertain(struct sending *s)
 {
-    s->parcel.told = TOLD_LATER;
+    s->outgoing.told = TOLD_LATER;
     why_set(&s->why, "the database did not say whether it is marked");
     job_outside_done(s->job, OK, NULL);
 }
 
-static void was_marked(struct unit *u)
+static void send_marked(struct unit *u)
 {
     struct sending *s = CONTAINER_OF(u, struct sending, unit);
     struct transport *t = s->notify->transports[s->channel];
@@ -70,10 +69,10 @@ static void was_marked(struct unit *u)
 
     if (!e && s->outcome == OUTCOME_GO)
         e = fault_point(&s->job->env->faults, "notify.marked");
-    if (e == ERR_STALE) /* called off between the look and the mark: look again */
+    if (e == ERR_STALE) /* changed between the check and the mark: check again */
         job_put_off(s->job, env_now_ms(s->job->env) + SECOND);
     else if (e == ERR_UNCERTAIN && s->outcome == OUTCOME_GO)
-        mark_is_in_doubt(s);
+        send_mark_uncertain(s);
     else if (e)
         job_outside_done(s->job, e, NULL);
     else if (s->outcome == OUTCOME_NOT_HERE)
@@ -83,15 +82,15 @@ static void was_marked(struct unit *u)
     else if (s->outcome != OUTCOME_GO)
         job_outside_done(s->job, OK, NULL);
     else {
-        begin_span(s);
-        t->send(t, &s->parcel);
+        send_span_begin(s);
+        t->send(t, &s->outgoing);
     }
 }
 
 /* --- room --- */
 
-/* One behind the other, so that they do not all come back at once to find no room again. */
-static void put_off(struct notify *n, struct job *j, enum channel c)
+/* Spaced apart, so that they do not all come back at once and find no room again. */
+static void send_postpone(struct notify *n, struct job *j, enum channel c)
 {
     struct notify_turn *t = &n->turns[c];
     int64_t first_ms = env_now_ms(j->env) + LIMIT_SEND_TURN_MS;
@@ -103,7 +102,7 @@ static void put_off(struct notify *n, struct job *j, enum channel c)
     job_put_off(j, t->last_ms);
 }
 
-static void notify_send_begin(struct notify *n, struct job *j, enum channel c)
+static void send_begin(struct notify *n, struct job *j, enum channel c)
 {
     static const struct unit_kind kind = { "notify.mark", UNIT_BACK, send_mark, NULL };
     struct sending *s = calloc(1, sizeof(*s));
@@ -112,37 +111,37 @@ static void notify_send_begin(struct notify *n, struct job *j, enum channel c)
         job_outside_done(j, ERR_NO_MEMORY, NULL);
         return;
     }
-    j->state = s; /* freed by notify_send_release() */
+    j->state = s; /* freed by send_release() */
     n->turns[c].under_way++;
     s->job = j;
     s->notify = n;
     s->channel = c;
     arena_init(&s->arena, LIMIT_SEND_ARENA);
-    s->parcel = (struct parcel_out){ .send = j->message->id,
-                                     .arena = &s->arena,
-                                     .executor = n->runtime->executor,
-                                     .done = was_told,
-                                     .retry_after_ms = -1 };
+    s->outgoing = (struct parcel_out){ .send = j->message->id,
+                                       .arena = &s->arena,
+                                       .executor = n->runtime->executor,
+                                       .done = send_answered,
+                                       .retry_after_ms = -1 };
     s->unit = (struct unit){
-        .kind = &kind, .executor = n->runtime->executor, .done = was_marked, .arena = &s->arena
+        .kind = &kind, .executor = n->runtime->executor, .done = send_marked, .arena = &s->arena
     };
     store_post(n->runtime->store, &s->unit);
 }
 
-/* Without the transport another node may have it; only what is old is looked at. */
-static void outside_on(struct notify *n, struct job *j, enum channel c)
+/* A node without the transport leaves the send to another node until it is old. */
+static void send_outside(struct notify *n, struct job *j, enum channel c)
 {
     int64_t now_ms = env_now_ms(j->env), age_ms = now_ms - j->message->added_ms;
 
     if (!n->transports[c] && age_ms < LIMIT_SEND_NOWHERE_MS)
         job_put_off(j, now_ms + notify_pause_ms(age_ms));
     else if (n->turns[c].under_way >= LIMIT_SENDS)
-        put_off(n, j, c);
+        send_postpone(n, j, c);
     else
-        notify_send_begin(n, j, c);
+        send_begin(n, j, c);
 }
 
-static void notify_send_release(struct job *j, void *ctx)
+static void send_release(struct job *j, void *ctx)
 {
     struct sending *s = j->state;
 
@@ -157,44 +156,44 @@ static void notify_send_release(struct job *j, void *ctx)
 
 /* --- settle --- */
 
-static enum err end_as(struct tx *tx, const struct sending *s, const char *status, enum result r)
+static enum err send_end(struct tx *tx, const struct sending *s, const char *status, enum result r)
 {
     send_count(tx, s->job->env, s->channel, r);
     return TX_DO(tx, STMT_send_end, -1, V_TEXT(str_of(status)), v_text(str_of(s->why.text)),
-                 V_INT(env_now_ms(s->job->env)), v_uuid(&s->parcel.send), V_TEXT(S("sending")));
+                 V_INT(env_now_ms(s->job->env)), v_uuid(&s->outgoing.send), V_TEXT(S("sending")));
 }
 
-/* Surely not taken, or taken by a machine that knows a repeat. Past the last try it comes back at
- * once, to be buried: that way its row has said `waiting` before. */
-static enum err notify_send_again(struct tx *tx, const struct sending *s)
+/* Not accepted, or accepted by a receiver that recognizes a repeat. After the last try the job
+ * comes back at once and becomes a dead letter; its row is `waiting` by then. */
+static enum err send_again(struct tx *tx, const struct sending *s)
 {
     int64_t now_ms = env_now_ms(s->job->env);
-    int64_t delay = send_delay_ms(s->tries, s->parcel.retry_after_ms);
+    int64_t delay = send_delay_ms(s->tries, s->outgoing.retry_after_ms);
 
     s->job->again_ms = now_ms + (delay < 0 ? 0 : delay);
-    return end_as(tx, s, "waiting", RESULT_LATER);
+    return send_end(tx, s, "waiting", RESULT_LATER);
 }
 
-static enum err settle_told(struct tx *tx, const struct sending *s)
+static enum err send_settle_answer(struct tx *tx, const struct sending *s)
 {
     enum err e;
 
-    switch (s->parcel.told) {
-    case TOLD_SENT: return end_as(tx, s, "sent", RESULT_SENT);
-    case TOLD_LATER: return notify_send_again(tx, s);
-    case TOLD_NEVER: return end_as(tx, s, "failed", RESULT_FAILED);
+    switch (s->outgoing.told) {
+    case TOLD_SENT: return send_end(tx, s, "sent", RESULT_SENT);
+    case TOLD_LATER: return send_again(tx, s);
+    case TOLD_NEVER: return send_end(tx, s, "failed", RESULT_FAILED);
     case TOLD_UNKNOWN:
-        return s->channel == CHANNEL_WEBHOOK ? notify_send_again(tx, s)
-                                             : end_as(tx, s, "unknown", RESULT_UNKNOWN);
+        return s->channel == CHANNEL_WEBHOOK ? send_again(tx, s)
+                                             : send_end(tx, s, "unknown", RESULT_UNKNOWN);
     case TOLD_GONE:
-        e = s->channel == CHANNEL_PUSH ? TX_DO(tx, STMT_device_gone, -1, V_TEXT(s->parcel.target))
+        e = s->channel == CHANNEL_PUSH ? TX_DO(tx, STMT_device_gone, -1, V_TEXT(s->outgoing.target))
                                        : OK;
-        return e ? e : end_as(tx, s, "failed", RESULT_FAILED);
+        return e ? e : send_end(tx, s, "failed", RESULT_FAILED);
     }
     abort();
 }
 
-static const char *word_of(const struct sending *s)
+static const char *send_end_word(const struct sending *s)
 {
     static const char *const told[] = { [TOLD_SENT] = "sent",
                                         [TOLD_LATER] = "later",
@@ -205,28 +204,27 @@ static const char *word_of(const struct sending *s)
         [OUTCOME_OVER] = "over", [OUTCOME_SKIPPED] = "skipped", [OUTCOME_UNKNOWN] = "unknown"
     };
 
-    return s->outcome == OUTCOME_GO ? told[s->parcel.told] : others[s->outcome];
+    return s->outcome == OUTCOME_GO ? told[s->outgoing.told] : others[s->outcome];
 }
 
-static enum err notify_send_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
+static enum err send_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct sending *s = j->state;
     enum err e = fault_point(&tx_env(tx)->faults, "notify.settling");
 
     (void)ctx;
     j->again_ms = 0;
-    why_set(why, "%s%s%s", word_of(s), s->why.text[0] ? ": " : "", s->why.text);
+    why_set(why, "%s%s%s", send_end_word(s), s->why.text[0] ? ": " : "", s->why.text);
     if (e)
         return e;
     if (s->outcome == OUTCOME_UNKNOWN)
-        return end_as(tx, s, "unknown", RESULT_UNKNOWN);
-    return s->outcome == OUTCOME_GO ? settle_told(tx, s) : OK;
+        return send_end(tx, s, "unknown", RESULT_UNKNOWN);
+    return s->outcome == OUTCOME_GO ? send_settle_answer(tx, s) : OK;
 }
 
-/* What waits has surely not been sent, so an operator may send it. Of what was under way nobody
- * knows; a machine may have it again. */
-static enum err notify_send_buried(struct tx *tx, const struct message *m, void *ctx,
-                                   const char *why)
+/* A waiting send was not sent: it ends as failed, so that an operator may retry it. A send that was
+ * under way has an unknown outcome; only a webhook may be repeated. */
+static enum err send_buried(struct tx *tx, const struct message *m, void *ctx, const char *why)
 {
     const struct notify *n = ctx;
     struct str kind = m->kind;
@@ -245,9 +243,9 @@ static enum err notify_send_buried(struct tx *tx, const struct message *m, void 
                  v_text(str_of(why)), now, v_uuid(&m->id), V_TEXT(S("sending")));
 }
 
-/* `why` begins with the word of what became of it; put off for want of room, it is empty. */
-static void notify_send_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
-                              const char *why)
+/* `why` begins with send_end_word(); it is empty when the send was postponed for lack of room. */
+static void send_ended(struct env *env, void *ctx, const struct message *m, enum job_end end,
+                       const char *why)
 {
     bool fine = str_starts(str_of(why), S("sent")) || str_starts(str_of(why), S("skipped"));
     struct str line = S("Notification was not sent");
@@ -271,19 +269,19 @@ static void notify_send_ended(struct env *env, void *ctx, const struct message *
 
 /* --- the three kinds --- */
 
-static void outside_mail(struct job *j, void *ctx)
+static void send_outside_mail(struct job *j, void *ctx)
 {
-    outside_on(ctx, j, CHANNEL_MAIL);
+    send_outside(ctx, j, CHANNEL_MAIL);
 }
 
-static void outside_push(struct job *j, void *ctx)
+static void send_outside_push(struct job *j, void *ctx)
 {
-    outside_on(ctx, j, CHANNEL_PUSH);
+    send_outside(ctx, j, CHANNEL_PUSH);
 }
 
-static void outside_webhook(struct job *j, void *ctx)
+static void send_outside_webhook(struct job *j, void *ctx)
 {
-    outside_on(ctx, j, CHANNEL_WEBHOOK);
+    send_outside(ctx, j, CHANNEL_WEBHOOK);
 }
 
 struct job_kind notify_send_kind(struct notify *n, enum channel c)
@@ -292,21 +290,21 @@ struct job_kind notify_send_kind(struct notify *n, enum channel c)
         const char *name;
         void (*outside)(struct job *j, void *ctx);
     } kinds[CHANNELS] = {
-        [CHANNEL_MAIL] = { "notify.mail", outside_mail },
-        [CHANNEL_PUSH] = { "notify.push", outside_push },
-        [CHANNEL_WEBHOOK] = { "notify.webhook", outside_webhook },
+        [CHANNEL_MAIL] = { "notify.mail", send_outside_mail },
+        [CHANNEL_PUSH] = { "notify.push", send_outside_push },
+        [CHANNEL_WEBHOOK] = { "notify.webhook", send_outside_webhook },
     };
 
     return (struct job_kind){
         .name = kinds[c].name,
         .ctx = n,
-        .retry = retry_table
-            [RETRY_SEND_JOB], /* tries are in the row, since each wait for room is a lease too */
+        /* Tries are counted in the row, since each wait for room is a lease too. */
+        .retry = retry_table[RETRY_SEND_JOB],
         .outside = kinds[c].outside,
-        .settle = notify_send_settle,
-        .release = notify_send_release,
+        .settle = send_settle,
+        .release = send_release,
         .patient = true,
-        .buried = notify_send_buried,
-        .ended = notify_send_ended,
+        .buried = send_buried,
+        .ended = send_ended,
     };
 }

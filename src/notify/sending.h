@@ -1,5 +1,5 @@
-/* sending.h - one send on its way: between last_check.c, which decides whether it goes, and send.c,
- * which does the rest. Only notify/ includes it. */
+/* sending.h - one send: shared by last_check.c, which decides whether it goes out, and send.c,
+ * which does the rest. Only notify/ includes this. */
 #pragma once
 
 #include "base/why.h"
@@ -9,12 +9,12 @@
 enum { SECOND = 1000 };
 
 enum outcome {
-    OUTCOME_GO,       /* marked: the transport decides the rest */
-    OUTCOME_OVER,     /* it has ended before */
-    OUTCOME_SKIPPED,  /* nobody wants it any more, and the row says so */
-    OUTCOME_UNKNOWN,  /* somebody had begun to send it, and died */
-    OUTCOME_GIVEN_UP, /* tried often enough */
-    OUTCOME_NOT_HERE, /* this node has no such transport */
+    OUTCOME_GO,       /* marked as `sending`: the transport is called */
+    OUTCOME_OVER,     /* ended before */
+    OUTCOME_SKIPPED,  /* not needed any more; the row is marked */
+    OUTCOME_UNKNOWN,  /* a server died while it was sending this */
+    OUTCOME_GIVEN_UP, /* no tries left */
+    OUTCOME_NOT_HERE, /* this node lacks the transport */
 };
 
 /* In the order of the metric's label values. */
@@ -31,25 +31,26 @@ struct sending {
     struct job *job;
     struct notify *notify;
     enum channel channel;
-    struct arena arena; /* of the parcel, and the transport's */
+    struct arena arena; /* for the outgoing message and the transport */
     struct unit unit;
     struct uuid user, participant;
-    struct parcel_out parcel;
+    struct parcel_out outgoing;
     enum outcome outcome;
-    int64_t tries;     /* this one included */
-    int64_t waited_ms; /* for a node with its transport */
+    int64_t tries;     /* including this one */
+    int64_t waited_ms; /* for a node that has the transport */
     struct span span;
     struct why why;
 };
 
-/* The unit's run. STALE: it was called off meanwhile. */
+/* The unit's run. STALE: the row was changed between the check and the mark. */
 enum err send_mark(struct tx *tx, struct unit *u);
 
-/* When again, after so many tries: about a day in all. Below 0: that was the last try. */
+/* The wait after so many tries, about a day in all. Below 0: that was the last try. */
 int64_t send_delay_ms(int64_t tries, int64_t retry_after_ms);
 
-/* Until a node may be there that has the transport, after so long without. */
+/* The wait until the next look for a node that has the transport: grows with waited_ms. */
 int64_t notify_pause_ms(int64_t waited_ms);
 
 void *send_cell(struct env *env, enum channel c, enum result r);
-void send_count(struct tx *tx, struct env *env, enum channel c, enum result r); /* once committed */
+/* Counts after the commit. */
+void send_count(struct tx *tx, struct env *env, enum channel c, enum result r);

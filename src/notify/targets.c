@@ -1,5 +1,6 @@
-/* targets.c - see targets.h. All statements are for many at once: the results of a draw come by the
- * thousand. */
+/* targets.c - see targets.h. Every statement takes many rows at once, since a lottery draw brings
+ * thousands of notifications. A send is unique by notification, channel and target in the database:
+ * only those that the INSERT added get a message, in the same commit. */
 #include "notify/targets.h"
 
 #include "base/limits.h"
@@ -11,15 +12,15 @@
 
 enum { SEND_COLUMNS = 6, KIND_MAX = 16 };
 
-struct notify_targets_person { /* whom a notification is for */
+struct target_person { /* the person a notification is for */
     struct uuid notification, user;
     bool has_user, has_contact;
     unsigned channels;
     struct str email, participant_email; /* live until the unit's end */
 };
 
-struct notify_targets_finding {
-    struct notify_targets_person people[LIMIT_BULK];
+struct target_search {
+    struct target_person people[LIMIT_BULK];
     size_t count;
     unsigned channels, here;
     struct arena *arena;
@@ -27,20 +28,20 @@ struct notify_targets_finding {
     size_t room;
 };
 
-/* --- who --- */
+/* --- the people --- */
 
-static enum err add_person(void *ctx, const struct row *row)
+static enum err target_add_person(void *ctx, const struct row *row)
 {
-    struct notify_targets_finding *f = ctx;
-    struct notify_targets_person *p = &f->people[f->count];
+    struct target_search *f = ctx;
+    struct target_person *p = &f->people[f->count];
     const struct val *v = row->col;
 
     if (f->count == LIMIT_BULK)
         return ERR_INTERNAL;
-    *p = (struct notify_targets_person){ .has_contact = v[2].type != VAL_NULL,
-                                         .channels = channels_of(v[3].s),
-                                         .email = v[4].s,
-                                         .participant_email = v[5].s };
+    *p = (struct target_person){ .has_contact = v[2].type != VAL_NULL,
+                                 .channels = channels_of(v[3].s),
+                                 .email = v[4].s,
+                                 .participant_email = v[5].s };
     p->has_user = v[1].type != VAL_NULL;
     f->count++;
     return uuid_of_bytes(v[0].s, &p->notification) &&
@@ -49,11 +50,10 @@ static enum err add_person(void *ctx, const struct row *row)
                : ERR_INTERNAL;
 }
 
-/* --- where --- */
+/* --- their targets --- */
 
-static enum err notify_targets_add(struct notify_targets_finding *f,
-                                   const struct notify_targets_person *p, enum channel c,
-                                   struct str where)
+static enum err target_add(struct target_search *f, const struct target_person *p, enum channel c,
+                           struct str where)
 {
     struct targets *t = f->out;
 
@@ -77,49 +77,49 @@ static enum err notify_targets_add(struct notify_targets_finding *f,
     return OK;
 }
 
-static bool notify_targets_wants(const struct notify_targets_person *p, enum channel c)
+static bool target_person_wants(const struct target_person *p, enum channel c)
 {
     return p->channels & CHANNEL_BIT(c);
 }
 
-static enum err add_plain(struct notify_targets_finding *f, const struct notify_targets_person *p)
+static enum err target_add_plain(struct target_search *f, const struct target_person *p)
 {
     struct str mail =
-        notify_targets_wants(p, CHANNEL_MAIL) && p->email.n ? p->email : p->participant_email;
+        target_person_wants(p, CHANNEL_MAIL) && p->email.n ? p->email : p->participant_email;
     enum err e = OK;
 
-    if (mail.n && (notify_targets_wants(p, CHANNEL_MAIL) || !p->has_contact))
-        e = notify_targets_add(f, p, CHANNEL_MAIL, mail);
-    if (!e && (notify_targets_wants(p, CHANNEL_WEBHOOK) ||
+    if (mail.n && (target_person_wants(p, CHANNEL_MAIL) || !p->has_contact))
+        e = target_add(f, p, CHANNEL_MAIL, mail);
+    if (!e && (target_person_wants(p, CHANNEL_WEBHOOK) ||
                (!p->has_contact && (f->here & CHANNEL_BIT(CHANNEL_WEBHOOK)))))
-        e = notify_targets_add(f, p, CHANNEL_WEBHOOK, S(""));
+        e = target_add(f, p, CHANNEL_WEBHOOK, S(""));
     return e;
 }
 
-/* A device is that of every notification of its user among these. */
-static enum err add_device(void *ctx, const struct row *row)
+/* A device is a target of each notification of its user. */
+static enum err target_add_device(void *ctx, const struct row *row)
 {
-    struct notify_targets_finding *f = ctx;
+    struct target_search *f = ctx;
     struct uuid user;
     enum err e = uuid_of_bytes(row->col[0].s, &user) ? OK : ERR_INTERNAL;
 
     for (size_t i = 0; i < f->count && !e; i++) {
-        const struct notify_targets_person *p = &f->people[i];
+        const struct target_person *p = &f->people[i];
 
-        if (p->has_user && uuid_eq(p->user, user) && notify_targets_wants(p, CHANNEL_PUSH))
-            e = notify_targets_add(f, p, CHANNEL_PUSH, row->col[1].s);
+        if (p->has_user && uuid_eq(p->user, user) && target_person_wants(p, CHANNEL_PUSH))
+            e = target_add(f, p, CHANNEL_PUSH, row->col[1].s);
     }
     return e;
 }
 
-/* Each of them once: SQLite is asked for one after the other. */
-static size_t who_has_devices(const struct notify_targets_finding *f, struct val users[LIMIT_BULK])
+/* Each user once: on SQLite every value is a query of its own. */
+static size_t target_device_users(const struct target_search *f, struct val users[LIMIT_BULK])
 {
     size_t n = 0;
 
     for (size_t i = 0; i < f->count; i++) {
-        const struct notify_targets_person *p = &f->people[i];
-        bool known = !p->has_user || !notify_targets_wants(p, CHANNEL_PUSH);
+        const struct target_person *p = &f->people[i];
+        bool known = !p->has_user || !target_person_wants(p, CHANNEL_PUSH);
 
         for (size_t k = 0; k < n && !known; k++)
             known = str_eq(users[k].s, uuid_bytes(&p->user));
@@ -129,20 +129,18 @@ static size_t who_has_devices(const struct notify_targets_finding *f, struct val
     return n;
 }
 
-static enum err add_devices(struct tx *tx, struct notify_targets_finding *f)
+static enum err target_add_devices(struct tx *tx, struct target_search *f)
 {
     struct val users[LIMIT_BULK];
-    size_t n = f->channels & CHANNEL_BIT(CHANNEL_PUSH) ? who_has_devices(f, users) : 0;
+    size_t n = f->channels & CHANNEL_BIT(CHANNEL_PUSH) ? target_device_users(f, users) : 0;
 
-    return n ? tx_bulk(tx, STMT_devices_of_many, users, n, 1, add_device, f) : OK;
+    return n ? tx_bulk(tx, STMT_devices_of_many, users, n, 1, target_add_device, f) : OK;
 }
 
 enum err targets_find(struct tx *tx, struct arena *a, const struct uuid *notifications, size_t n,
                       unsigned channels, unsigned here, struct targets *ret)
 {
-    struct notify_targets_finding f = {
-        .channels = channels, .here = here, .arena = a, .out = ret
-    };
+    struct target_search f = { .channels = channels, .here = here, .arena = a, .out = ret };
     struct val ids[LIMIT_BULK];
     enum err e;
 
@@ -150,31 +148,31 @@ enum err targets_find(struct tx *tx, struct arena *a, const struct uuid *notific
     *ret = (struct targets){ 0 };
     for (size_t i = 0; i < n; i++)
         ids[i] = v_uuid(&notifications[i]);
-    e = tx_bulk(tx, STMT_notify_read, ids, n, 1, add_person, &f);
+    e = tx_bulk(tx, STMT_notify_read, ids, n, 1, target_add_person, &f);
     for (size_t i = 0; i < f.count && !e; i++)
-        e = add_plain(&f, &f.people[i]);
-    return e ? e : add_devices(tx, &f);
+        e = target_add_plain(&f, &f.people[i]);
+    return e ? e : target_add_devices(tx, &f);
 }
 
 /* --- sends --- */
 
-struct adding {
+struct send_batch {
     struct uuid ids[LIMIT_BULK];
     bool is_new[LIMIT_BULK];
     size_t count;
 };
 
-static enum err note_new(void *ctx, const struct row *row)
+static enum err send_batch_note_new(void *ctx, const struct row *row)
 {
-    struct adding *d = ctx;
+    struct send_batch *d = ctx;
 
     for (size_t i = 0; i < d->count; i++)
         d->is_new[i] |= str_eq(uuid_bytes(&d->ids[i]), row->col[0].s);
     return OK;
 }
 
-static enum err add_messages(struct tx *tx, struct queue *q, const struct adding *d,
-                             const struct target *t, int64_t now_ms)
+static enum err send_batch_add_messages(struct tx *tx, struct queue *q, const struct send_batch *d,
+                                        const struct target *t, int64_t now_ms)
 {
     static const struct str kinds[CHANNELS] = { [CHANNEL_MAIL] = { "notify.mail", 11 },
                                                 [CHANNEL_PUSH] = { "notify.push", 11 },
@@ -195,11 +193,11 @@ static enum err add_messages(struct tx *tx, struct queue *q, const struct adding
     return n ? queue_add(q, tx, now_ms, m, n) : OK;
 }
 
-static enum err add_some(struct tx *tx, struct queue *q, const struct target *t, size_t n,
-                         int64_t now_ms)
+static enum err send_batch_add(struct tx *tx, struct queue *q, const struct target *t, size_t n,
+                               int64_t now_ms)
 {
     struct val v[LIMIT_BULK * SEND_COLUMNS];
-    struct adding d = { .count = n };
+    struct send_batch d = { .count = n };
     enum err e;
 
     for (size_t i = 0; i < n; i++) {
@@ -213,8 +211,8 @@ static enum err add_some(struct tx *tx, struct queue *q, const struct target *t,
         row[4] = t[i].has_user ? v_uuid(&t[i].user) : V_NULL;
         row[5] = V_INT(now_ms);
     }
-    e = tx_bulk(tx, STMT_send_add, v, n, SEND_COLUMNS, note_new, &d);
-    return e ? e : add_messages(tx, q, &d, t, now_ms);
+    e = tx_bulk(tx, STMT_send_add, v, n, SEND_COLUMNS, send_batch_note_new, &d);
+    return e ? e : send_batch_add_messages(tx, q, &d, t, now_ms);
 }
 
 enum err targets_add(struct tx *tx, struct queue *q, const struct targets *t, int64_t now_ms)
@@ -224,7 +222,7 @@ enum err targets_add(struct tx *tx, struct queue *q, const struct targets *t, in
     for (size_t done = 0; done < t->count && !e; done += LIMIT_BULK) {
         size_t left = t->count - done;
 
-        e = add_some(tx, q, t->all + done, left < LIMIT_BULK ? left : LIMIT_BULK, now_ms);
+        e = send_batch_add(tx, q, t->all + done, left < LIMIT_BULK ? left : LIMIT_BULK, now_ms);
     }
     return e;
 }

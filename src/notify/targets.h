@@ -1,13 +1,12 @@
-/* targets.h - where a notification goes: where its person wants it.
+/* targets.h - the targets of a notification, as its person wants them.
  *
  *   a contact with channels     each of them: mail to the contact's address (else the
  *                               participant's), push to each device, webhook
- *   a contact without           nowhere
- *   no contact                  to a participant's own address, which its organiser gave; and to
- *                               the webhook where this node has one: who runs it knows the person
+ *   a contact without           none
+ *   no contact                  the participant's own address, which the organiser entered; and the
+ *                               webhook, if this node has one
  *
- * What this node cannot send another may: nodes need not have the same transports.
- *
+ * Nodes need not have the same transports: another node may send what this one cannot.
  * Only notify/ includes this. */
 #pragma once
 
@@ -21,14 +20,14 @@ struct target {
 };
 
 struct targets {
-    struct target *all; /* the texts live until the unit's run ends */
+    struct target *all; /* in the arena; the texts live until the unit's run ends */
     size_t count;
 };
 
-/* Of n notifications (LIMIT_BULK at most), on these channels only. here: those that this node has.
- * In the arena. */
+/* The targets of n notifications (at most LIMIT_BULK), on these channels only. here: the channels
+ * of this node. */
 enum err targets_find(struct tx *tx, struct arena *a, const struct uuid *notifications, size_t n,
                       unsigned channels, unsigned here, struct targets *ret);
 
-/* Makes a send and its message of each that has none yet. */
+/* Adds a send and its message for each target that has none yet. */
 enum err targets_add(struct tx *tx, struct queue *q, const struct targets *t, int64_t now_ms);

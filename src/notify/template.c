@@ -1,5 +1,5 @@
-/* template.c - see template.h. Titles, bodies and data that 003 has are its own, word for
- * word. */
+/* template.c - the texts of every notification in Japanese and English. Where 003 has a title, a
+ * body or data, it is used word for word. */
 #include "notify/template.h"
 
 #include "base/json/write.h"
@@ -24,13 +24,15 @@ enum {
     WITH_DUE = 1024,
 };
 
-static const struct kind {
+static const struct template
+{
     const char *name;
-    unsigned data; /* what goes along, where it is given */
+    unsigned data; /* the fields of its data, WITH_... */
     struct {
-        const char *title, *body; /* body NULL: made, or by the table of failures */
+        const char *title, *body; /* body NULL: composed, or from the table of failures */
     } words[LANGUAGES];
-} kinds[NOTICE_TYPES] = {
+}
+templates[NOTICE_TYPES] = {
     [NOTICE_PURCHASE_CONFIRMED] = { "purchase_confirmed",
                                     WITH_PURCHASE | WITH_CAMPAIGN,
                                     { [LANG_JA] = { "購入が完了しました",
@@ -83,7 +85,7 @@ static const struct kind {
                             [LANG_EN] = { "A payment is due", NULL } } },
 };
 
-/* 003's table: it wins over its own sample code, which forgets processing_error. */
+/* The table of 003; its sample code forgets processing_error, so the table counts. */
 static const struct failure {
     const char *code;
     const char *words[LANGUAGES];
@@ -114,12 +116,12 @@ static const char *const other_failure[LANGUAGES] = {
 
 const char *notice_type_name(enum notice_type t)
 {
-    return kinds[t].name;
+    return templates[t].name;
 }
 
 /* --- failures --- */
 
-static const struct failure *failure_of(struct str code)
+static const struct failure *failure_find(struct str code)
 {
     for (size_t i = 0; i < COUNT(failures); i++)
         if (str_eq(code, str_of(failures[i].code)))
@@ -129,16 +131,16 @@ static const struct failure *failure_of(struct str code)
 
 const char *failure_words(struct str decline_code, struct str code, enum language language)
 {
-    const struct failure *f = failure_of(decline_code);
+    const struct failure *f = failure_find(decline_code);
 
     if (!f)
-        f = failure_of(code);
+        f = failure_find(code);
     return f ? f->words[language] : other_failure[language];
 }
 
 /* --- amounts and dates --- */
 
-static void add_money(struct buf *b, struct money m, enum language language)
+static void template_add_money(struct buf *b, struct money m, enum language language)
 {
     char text[MONEY_TEXT];
     bool yen = language == LANG_JA && str_eq(str_of(m.currency), S("JPY"));
@@ -151,7 +153,7 @@ static void add_money(struct buf *b, struct money m, enum language language)
         buf_add(b, S("円"));
 }
 
-static void date_words(struct civil d, enum language language, char text[DATE_MAX])
+static void template_date(struct civil d, enum language language, char text[DATE_MAX])
 {
     static const char *const months[] = { "January",   "February", "March",    "April",
                                           "May",       "June",     "July",     "August",
@@ -164,25 +166,26 @@ static void date_words(struct civil d, enum language language, char text[DATE_MA
                  (long long)d.year);
 }
 
-/* --- bodies that say more than one thing --- */
+/* --- composed bodies --- */
 
-static struct str authorized_body(struct arena *a, const struct notice *n, enum language language)
+static struct str template_authorized_body(struct arena *a, const struct notice *n,
+                                           enum language language)
 {
     struct buf b;
 
     buf_init(&b, BODY_MAX);
     buf_add(&b, language == LANG_JA ? S("ご予約のお支払い（") : S(""));
-    add_money(&b, n->money, language);
+    template_add_money(&b, n->money, language);
     buf_add(&b, language == LANG_JA ? S("）の与信が完了しました。")
                                     : S(" for your booking is authorized."));
     return out_done(&b, a);
 }
 
-static void add_due(struct buf *b, const struct notice *n, enum language language)
+static void template_add_due(struct buf *b, const struct notice *n, enum language language)
 {
     char date[DATE_MAX];
 
-    date_words(n->due, language, date);
+    template_date(n->due, language, date);
     if (language == LANG_JA)
         buf_fmt(b,
                 n->day < 0    ? "の期限は%sです。"
@@ -197,7 +200,8 @@ static void add_due(struct buf *b, const struct notice *n, enum language languag
                 date);
 }
 
-static struct str reminder_body(struct arena *a, const struct notice *n, enum language language)
+static struct str template_reminder_body(struct arena *a, const struct notice *n,
+                                         enum language language)
 {
     bool ja = language == LANG_JA;
     struct buf b;
@@ -207,12 +211,12 @@ static struct str reminder_body(struct arena *a, const struct notice *n, enum la
         buf_fmt(&b, "「" STR_FMT "」のお支払い（", STR_ARG(n->item));
     else
         buf_add(&b, S("The payment of "));
-    add_money(&b, n->money, language);
+    template_add_money(&b, n->money, language);
     if (ja)
         buf_add(&b, S("）"));
     else
         buf_fmt(&b, " for \"" STR_FMT "\"", STR_ARG(n->item));
-    add_due(&b, n, language);
+    template_add_due(&b, n, language);
     if (n->url.n) {
         buf_add(&b, ja ? S("お支払いはこちら: ") : S(" Pay here: "));
         buf_add(&b, n->url);
@@ -222,14 +226,14 @@ static struct str reminder_body(struct arena *a, const struct notice *n, enum la
 
 struct notice_words notice_words(struct arena *a, const struct notice *n, enum language language)
 {
-    const struct kind *k = &kinds[n->type];
+    const struct template *k = &templates[n->type];
     const char *body = k->words[language].body;
     struct notice_words w = { .title = str_of(k->words[language].title) };
 
     if (n->type == NOTICE_PAYMENT_AUTHORIZED)
-        w.body = authorized_body(a, n, language);
+        w.body = template_authorized_body(a, n, language);
     else if (n->type == NOTICE_REMINDER)
-        w.body = reminder_body(a, n, language);
+        w.body = template_reminder_body(a, n, language);
     else
         w.body = str_of(body ? body : failure_words(n->decline_code, n->code, language));
     return w;
@@ -237,13 +241,13 @@ struct notice_words notice_words(struct arena *a, const struct notice *n, enum l
 
 /* --- data --- */
 
-static void add_id(struct buf *b, bool with, const char *name, const struct uuid *id)
+static void template_add_id(struct buf *b, bool with, const char *name, const struct uuid *id)
 {
     if (with && id)
         out_uuid(b, name, *id);
 }
 
-static void add_due_date(struct buf *b, struct civil d)
+static void template_add_due_date(struct buf *b, struct civil d)
 {
     char text[DATE_MAX];
 
@@ -251,14 +255,14 @@ static void add_due_date(struct buf *b, struct civil d)
     out_text(b, "dueDate", str_of(text));
 }
 
-static void add_facts(struct buf *b, const struct notice *n, unsigned with)
+static void template_add_facts(struct buf *b, const struct notice *n, unsigned with)
 {
     if (with & WITH_ERROR)
         out_text(b, "errorCode", n->code);
     if (with & WITH_MONEY)
         money_out(b, n->money);
     if (with & WITH_DUE)
-        add_due_date(b, n->due);
+        template_add_due_date(b, n->due);
     if (with & WITH_URL)
         out_text(b, n->type == NOTICE_RECEIPT ? "receiptUrl" : "paymentUrl", n->url);
     if (with & WITH_DRAW)
@@ -269,18 +273,18 @@ static void add_facts(struct buf *b, const struct notice *n, unsigned with)
 
 struct str notice_data(struct arena *a, const struct notice *n)
 {
-    unsigned with = kinds[n->type].data;
+    unsigned with = templates[n->type].data;
     struct buf b;
 
     buf_init(&b, DATA_MAX);
     buf_char(&b, '{');
-    add_id(&b, with & WITH_PURCHASE, "purchaseId", n->purchase);
-    add_id(&b, with & WITH_CAMPAIGN, "campaignId", n->campaign);
-    add_id(&b, with & WITH_COLLECTION, "collectionId", n->collection);
-    add_id(&b, with & WITH_PARTICIPANT, "participantId", n->participant);
-    add_id(&b, with & WITH_BOOKING, "bookingId", n->booking);
-    add_id(&b, with & WITH_PAYMENT, "paymentId", n->payment);
-    add_facts(&b, n, with);
+    template_add_id(&b, with & WITH_PURCHASE, "purchaseId", n->purchase);
+    template_add_id(&b, with & WITH_CAMPAIGN, "campaignId", n->campaign);
+    template_add_id(&b, with & WITH_COLLECTION, "collectionId", n->collection);
+    template_add_id(&b, with & WITH_PARTICIPANT, "participantId", n->participant);
+    template_add_id(&b, with & WITH_BOOKING, "bookingId", n->booking);
+    template_add_id(&b, with & WITH_PAYMENT, "paymentId", n->payment);
+    template_add_facts(&b, n, with);
     buf_char(&b, '}');
     return out_done(&b, a);
 }

@@ -1,7 +1,7 @@
-/* webhook_channel.c - the channel webhook: each notification, posted to one machine.
+/* webhook_channel.c - the channel webhook: posts each notification to one address.
  *
- * The receiver knows a repeat by webhook-id, which is the send's own id on every try. So what may
- * or may not have arrived is sent again, and nothing is ever unknown here. */
+ * The receiver recognizes a repeat by webhook-id, which is the send's id on every try. A post whose
+ * outcome is not known is therefore sent again; no verdict is TOLD_UNKNOWN here. */
 #include "notify/webhook_channel.h"
 
 #include "auth/standard_webhooks.h"
@@ -16,15 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct webhook_channel_hook {
+struct hook {
     struct transport transport;
     struct env *env;
     struct client *client;
     struct buf url, secret;
 };
 
-struct webhook_channel_attempt {
-    struct webhook_channel_hook *hook;
+struct hook_attempt {
+    struct hook *hook;
     struct hook_post *post;
     char at[24], signature[SIGNING_TEXT + 1];
     struct header headers[5];
@@ -33,21 +33,21 @@ struct webhook_channel_attempt {
 
 /* --- one post --- */
 
-static enum told told_of(int status)
+static enum told hook_verdict(int status)
 {
     if (status >= 200 && status < 300)
         return TOLD_SENT;
     return status == 410 ? TOLD_NEVER : TOLD_LATER;
 }
 
-/* The status counts even where the rest of the answer was lost. */
-static void webhook_channel_answered(struct call *c)
+/* A status counts even if the rest of the answer was lost. */
+static void hook_answered(struct call *c)
 {
-    struct webhook_channel_attempt *a = CONTAINER_OF(c, struct webhook_channel_attempt, call);
+    struct hook_attempt *a = CONTAINER_OF(c, struct hook_attempt, call);
     struct hook_post *p = a->post;
 
     p->status = c->status;
-    p->told = told_of(c->status);
+    p->told = hook_verdict(c->status);
     p->retry_after_ms =
         retry_after_ms(call_header(c, S("Retry-After")), clock_wall_ms(&a->hook->env->clock));
     if (c->status)
@@ -58,8 +58,7 @@ static void webhook_channel_answered(struct call *c)
     p->done(p);
 }
 
-static bool add_signature(struct webhook_channel_attempt *a, struct str id, struct str body,
-                          size_t *n)
+static bool hook_add_signature(struct hook_attempt *a, struct str id, struct str body, size_t *n)
 {
     struct str secret = buf_str(&a->hook->secret);
 
@@ -71,8 +70,8 @@ static bool add_signature(struct webhook_channel_attempt *a, struct str id, stru
     return true;
 }
 
-/* How many headers; 0: it cannot be signed. */
-static size_t fill_headers(struct webhook_channel_attempt *a)
+/* Returns the number of headers; 0: it cannot be signed. */
+static size_t hook_fill_headers(struct hook_attempt *a)
 {
     const struct hook_post *p = a->post;
     struct trace trace;
@@ -82,45 +81,46 @@ static size_t fill_headers(struct webhook_channel_attempt *a)
     a->headers[n++] = (struct header){ S("Content-Type"), S("application/json") };
     a->headers[n++] = (struct header){ S("webhook-id"), p->id };
     a->headers[n++] = (struct header){ S("webhook-timestamp"), str_of(a->at) };
-    if (!add_signature(a, p->id, p->body, &n))
+    if (!hook_add_signature(a, p->id, p->body, &n))
         return 0;
     if (trace_parse(p->trace, &trace))
         a->headers[n++] = (struct header){ S("traceparent"), p->trace };
     return n;
 }
 
-static void come_back(struct task *t)
+static void hook_end(struct task *t)
 {
     struct hook_post *p = CONTAINER_OF(t, struct hook_post, back);
 
     p->done(p);
 }
 
-static void give_up(struct hook_post *p, const char *why)
+/* From within hook_send(), where done() must not be called. */
+static void hook_end_later(struct hook_post *p, const char *why)
 {
     p->told = TOLD_LATER;
     p->retry_after_ms = -1;
     p->status = 0;
     why_set(&p->why, "%s", why);
-    p->back = (struct task){ .run = come_back };
+    p->back = (struct task){ .run = hook_end };
     executor_post(p->executor, &p->back);
 }
 
 void hook_send(struct transport *t, struct hook_post *p)
 {
-    struct webhook_channel_hook *h = CONTAINER_OF(t, struct webhook_channel_hook, transport);
-    struct webhook_channel_attempt *a = arena_alloc(p->arena, 1, sizeof(*a));
+    struct hook *h = CONTAINER_OF(t, struct hook, transport);
+    struct hook_attempt *a = arena_alloc(p->arena, 1, sizeof(*a));
     size_t headers;
 
     if (!a) {
-        give_up(p, "it needs more memory than there is");
+        hook_end_later(p, "it needs more memory than there is");
         return;
     }
     a->hook = h;
     a->post = p;
-    headers = fill_headers(a);
+    headers = hook_fill_headers(a);
     if (!headers) {
-        give_up(p, "it could not be signed");
+        hook_end_later(p, "it could not be signed");
         return;
     }
     a->call = (struct call){ .method = S("POST"),
@@ -134,13 +134,13 @@ void hook_send(struct transport *t, struct hook_post *p)
                              .cut_answer = true,
                              .arena = p->arena,
                              .executor = p->executor,
-                             .done = webhook_channel_answered };
+                             .done = hook_answered };
     client_call(h->client, &a->call);
 }
 
 /* --- a notification --- */
 
-static struct str body_of(const struct parcel_out *p)
+static struct str webhook_notification_body(const struct parcel_out *p)
 {
     struct buf b;
 
@@ -165,16 +165,16 @@ static struct str body_of(const struct parcel_out *p)
     return out_done(&b, p->arena);
 }
 
-struct webhook_channel_errand {
+struct webhook_notification {
     struct hook_post post;
-    struct parcel_out *parcel;
+    struct parcel_out *outgoing;
     char id[UUID_TEXT + 1];
 };
 
-static void webhook_channel_posted(struct hook_post *post)
+static void webhook_notification_posted(struct hook_post *post)
 {
-    struct webhook_channel_errand *e = CONTAINER_OF(post, struct webhook_channel_errand, post);
-    struct parcel_out *p = e->parcel;
+    struct webhook_notification *e = CONTAINER_OF(post, struct webhook_notification, post);
+    struct parcel_out *p = e->outgoing;
 
     p->told = post->told;
     p->retry_after_ms = post->retry_after_ms;
@@ -182,39 +182,24 @@ static void webhook_channel_posted(struct hook_post *post)
     p->done(p);
 }
 
-static void parcel_back(struct task *t)
+static void webhook_notification_send(struct transport *t, struct parcel_out *p)
 {
-    struct parcel_out *p = CONTAINER_OF(t, struct parcel_out, back);
-
-    p->done(p);
-}
-
-static void parcel_later(struct parcel_out *p)
-{
-    p->told = TOLD_LATER;
-    p->retry_after_ms = -1;
-    why_set(&p->why, "it needs more memory than there is");
-    p->back = (struct task){ .run = parcel_back };
-    executor_post(p->executor, &p->back);
-}
-
-static void send_parcel(struct transport *t, struct parcel_out *p)
-{
-    struct webhook_channel_errand *e = arena_alloc(p->arena, 1, sizeof(*e));
-    struct str body = body_of(p);
+    struct webhook_notification *e = arena_alloc(p->arena, 1, sizeof(*e));
+    struct str body = webhook_notification_body(p);
 
     if (!e || !body.p) {
-        parcel_later(p);
+        why_set(&p->why, "it needs more memory than there is");
+        outgoing_end_later(p, TOLD_LATER);
         return;
     }
     uuid_text(p->send, e->id);
-    e->parcel = p;
+    e->outgoing = p;
     e->post = (struct hook_post){ .id = str_of(e->id),
                                   .body = body,
                                   .trace = str_of(p->trace),
                                   .arena = p->arena,
                                   .executor = p->executor,
-                                  .done = webhook_channel_posted };
+                                  .done = webhook_notification_posted };
     hook_send(t, &e->post);
 }
 
@@ -222,8 +207,7 @@ static void send_parcel(struct transport *t, struct parcel_out *p)
 
 static void hook_free(struct transport *t)
 {
-    struct webhook_channel_hook *h =
-        t ? CONTAINER_OF(t, struct webhook_channel_hook, transport) : NULL;
+    struct hook *h = t ? CONTAINER_OF(t, struct hook, transport) : NULL;
 
     if (!h)
         return;
@@ -236,7 +220,7 @@ static void hook_free(struct transport *t)
 
 struct transport *hook_new(const struct hook_options *o, struct why *why)
 {
-    struct webhook_channel_hook *h;
+    struct hook *h;
 
     if (o->secret.n && !signing_secret_is_sane(o->secret)) {
         why_set(why, "the webhook's secret must be whsec_ and the base64 of 24 to 64 bytes");
@@ -244,8 +228,9 @@ struct transport *hook_new(const struct hook_options *o, struct why *why)
     }
     h = calloc(1, sizeof(*h));
     if (h) {
-        h->transport =
-            (struct transport){ .channel = "webhook", .send = send_parcel, .free = hook_free };
+        h->transport = (struct transport){ .channel = "webhook",
+                                           .send = webhook_notification_send,
+                                           .free = hook_free };
         h->env = o->env;
         h->client = o->client;
         buf_init(&h->url, LIMIT_SETTING);

@@ -1,3 +1,9 @@
+/* alert_watch.c - evaluates the node's own rules each LIMIT_WINDOW_MS and stores what changed.
+ *
+ *   tick --> snapshot --> a step of each rule --> a change? --one unit--> rows, sends, messages
+ *
+ * One unit is under way at a time. What could not be stored is evaluated again by the next tick;
+ * what was only in memory at a crash is evaluated anew from the next snapshots. */
 #include "ops/alert_watch.h"
 
 #include "base/limits.h"
@@ -24,22 +30,22 @@ void alert_watch_close(struct alert_watch *w)
     arena_release(&w->arena);
 }
 
-/* --- what changed, in one commit --- */
+/* --- storing the changes --- */
 
-static enum err write_plans(struct tx *tx, struct alert_watch *w)
+static enum err alert_watch_store_plans(struct tx *tx, struct alert_watch *w)
 {
     enum err e = OK;
 
     for (size_t i = 0; i < w->plan_count && !e; i++) {
         struct alert_plan *p = &w->plans[i];
 
-        p->row = w->own[p->row.alert]; /* it may be run again */
+        p->row = w->own[p->row.alert]; /* set anew, since the unit may be run again */
         e = alert_put(tx, &w->arena, &p->row, &p->new, p->news, w->now_ms, &w->tellings);
     }
     return e;
 }
 
-static enum err write_all(struct tx *tx, struct unit *u)
+static enum err alert_watch_store(struct tx *tx, struct unit *u)
 {
     struct alert_watch *w = CONTAINER_OF(u, struct alert_watch, unit);
     enum err e = OK;
@@ -52,15 +58,15 @@ static enum err write_all(struct tx *tx, struct unit *u)
     w->tellings.said = w->said;
     if (w->look) {
         e = alert_look(tx, w->desk, &w->arena, w->now_ms, &w->tellings_of_all);
-        if (!e) /* what a look begins, such as the time of an alert that pends, the next ends */
+        if (!e) /* the next check ends what this one began, such as a pending alert */
             e = unknown_hasten(tx, w->desk->payments, w->now_ms);
     }
-    return e ? e : write_plans(tx, w);
+    return e ? e : alert_watch_store_plans(tx, w);
 }
 
-/* The time of what is pending runs on, and what fires is told where that needs no store: its being
- * away may be the very reason. */
-static void could_not_write(struct alert_watch *w, const struct alert_plan *p)
+/* A pending alert keeps its time, and a firing one is reported by what needs no store, since the
+ * store's failure may be the reason of the alert. */
+static void alert_watch_plan_failed(struct alert_watch *w, const struct alert_plan *p)
 {
     struct alert_row *own = &w->own[p->row.alert], fires = *own;
 
@@ -73,13 +79,12 @@ static void could_not_write(struct alert_watch *w, const struct alert_plan *p)
     w->said[own->alert] = true;
 }
 
-/* What could not be stored is stepped again by the next tick. */
 static void alert_watch_failed(struct alert_watch *w, enum err e)
 {
     LOG(w->desk->env->log, LOG_WARN, "alerts could not be stored",
         LOG_TEXT("code", str_of(err_code(e))));
     for (size_t i = 0; i < w->plan_count; i++)
-        could_not_write(w, &w->plans[i]);
+        alert_watch_plan_failed(w, &w->plans[i]);
 }
 
 static void alert_watch_written(struct unit *u)
@@ -104,7 +109,7 @@ static void alert_watch_written(struct unit *u)
 
 static void alert_watch_post(struct alert_watch *w)
 {
-    static const struct unit_kind kind = { "alert.write", UNIT_BACK, write_all, NULL };
+    static const struct unit_kind kind = { "alert.write", UNIT_BACK, alert_watch_store, NULL };
 
     w->busy = true;
     arena_release(&w->arena);
@@ -116,8 +121,8 @@ static void alert_watch_post(struct alert_watch *w)
 
 /* --- each tick --- */
 
-/* True where there is something to write. A row that stands is written anew now and then, so that
- * others see that its node lives. */
+/* True if there is something to store. An unchanged row is stored again now and then, so that other
+ * nodes see that this node lives. */
 static bool alert_watch_plan(struct alert_watch *w, enum alert a, struct alert_plan *p)
 {
     struct alert_row *own = &w->own[a];
@@ -127,10 +132,10 @@ static bool alert_watch_plan(struct alert_watch *w, enum alert a, struct alert_p
     p->news =
         alert_step(alert_rule(a), threshold, alert_value_here(a, w->window), w->now_ms, &p->new);
     own->state.value = p->new.value;
-    if (w->said[a] && p->new.status == ALERT_OK) /* nobody else heard of it */
+    if (w->said[a] && p->new.status == ALERT_OK) /* reported by alert_say() only */
         alert_say(w->desk, own, NEWS_RESOLVED, w->now_ms);
     w->said[a] &= p->news == NEWS_FIRES;
-    if (p->new.status == ALERT_OK && !own->version) { /* it never came to a row */
+    if (p->new.status == ALERT_OK && !own->version) { /* it has no row */
         own->state = p->new;
         return false;
     }
@@ -138,7 +143,7 @@ static bool alert_watch_plan(struct alert_watch *w, enum alert a, struct alert_p
            (own->version && w->now_ms - own->seen_ms >= LIMIT_ALERT_SEEN_MS);
 }
 
-static void take_over(struct alert_watch *w)
+static void alert_watch_adopt(struct alert_watch *w)
 {
     w->look = false;
     w->plan_count = 0;
@@ -152,7 +157,7 @@ static void alert_watch_tick(struct alert_watch *w)
     w->now_ms = env_now_ms(env);
     window_take(w->window, w->now_ms);
     if (w->adopts) {
-        take_over(w);
+        alert_watch_adopt(w);
         return;
     }
     w->dead_then = metrics_read(env->metrics, COUNT_DEAD, S(""));
@@ -170,12 +175,12 @@ static void alert_watch_fire(struct timer *t)
 {
     struct alert_watch *w = CONTAINER_OF(t, struct alert_watch, timer);
 
-    if (w->busy) /* a slow database: numbers go on, decisions wait */
+    if (w->busy) /* a slow database: snapshots go on, rules wait */
         window_take(w->window, env_now_ms(w->desk->env));
     else
         alert_watch_tick(w);
-    /* From now on, not on a grid: no two snapshots are closer than this, so what lies a minute back
-     * is six of them, never seven. */
+    /* Counted from now, not on a fixed grid: two snapshots are never closer than this, so a minute
+     * is always six of them. */
     executor_arm(w->executor, t, env_now_ms(w->desk->env) + LIMIT_WINDOW_MS);
 }
 
@@ -194,6 +199,6 @@ void alert_watch_start(struct alert_watch *w, struct executor *executor)
     w->now_ms = w->started_ms;
     w->adopts = !store_health(w->desk->payments->runtime.store).many_nodes;
     if (w->adopts)
-        take_over(w);
+        alert_watch_adopt(w);
     executor_arm(executor, &w->timer, w->started_ms + LIMIT_WINDOW_MS);
 }

@@ -1,13 +1,12 @@
-/* alert_watch.h - the timer on the executor that looks at this node's own numbers: a snapshot each
- * LIMIT_WINDOW_MS, a step of each rule that is a node's own. It asks the database nothing as long
- * as nothing changes: an idle server stays idle. What is true of all nodes is looked at each minute
- * by the standing message "payment.unknown" (ops/unknown_watch.h), and here at once where a dead
- * letter came in. */
+/* alert_watch.h - the timer on the executor that evaluates this node's own rules from memory: a
+ * snapshot of the metrics each LIMIT_WINDOW_MS. While nothing changes it does not query the
+ * database. The rules about all nodes are checked each minute by the job "payment.unknown"
+ * (ops/unknown_watch.h), and here at once after a new dead letter. */
 #pragma once
 
 #include "ops/alert.h"
 
-struct alert_plan { /* a step whose result waits for its commit */
+struct alert_plan { /* a change of a row that is to be stored */
     struct alert_row row;
     struct alert_state new;
     enum alert_news news;
@@ -18,12 +17,12 @@ struct alert_watch {
     struct executor *executor;
     struct window *window;
     struct timer timer;
-    int64_t started_ms, dead; /* dead letters that were looked at */
-    /* As stored; only of this node's rules. What is pending while the store is away is here alone.
-     */
+    int64_t started_ms, dead; /* dead: the count of dead letters at the last check */
+    /* The stored rows of this node's rules; an alert that is pending while the store fails is only
+     * here. */
     struct alert_row own[ALERTS];
-    bool said[ALERTS]; /* told of aloud, since it could not be stored that it fires */
-    bool adopts;       /* rows of before this start are not taken over yet */
+    bool said[ALERTS]; /* reported by alert_say(), since storing that it fires failed */
+    bool adopts;       /* the rows of earlier runs are not taken over yet */
 
     /* under way */
     struct unit unit;
@@ -38,5 +37,5 @@ struct alert_watch {
 
 bool alert_watch_open(struct alert_watch *w, const struct alert_desk *d); /* false: no memory */
 void alert_watch_start(struct alert_watch *w,
-                       struct executor *executor); /* on the executor, with the queue there */
-void alert_watch_close(struct alert_watch *w);     /* after the store is gone */
+                       struct executor *executor); /* on the executor, once the queue runs */
+void alert_watch_close(struct alert_watch *w);     /* after the store was closed */

@@ -1,6 +1,6 @@
-/* live_watch.h - the timer on the executor behind the live charts (O8): a point each LIMIT_LIVE_MS,
- * always, so that a page shows the last ten minutes at its first look. A point is some hundred
- * loads from memory: an idle server stays idle, and the database is asked nothing. */
+/* live_watch.h - the timer on the executor behind the live charts (O8): it records a point each
+ * LIMIT_LIVE_MS, so that a page shows the last ten minutes at once. A point costs some hundred
+ * loads from memory and no query. */
 #pragma once
 
 #include "base/env.h"
@@ -19,6 +19,6 @@ struct live_watch {
     int64_t started_ms;
 };
 
-/* On the executor, with the three filled in. False: no memory, there are no charts. */
+/* On the executor; env, queue and server are set. False: no memory, and there are no charts. */
 bool live_watch_start(struct live_watch *w, struct executor *executor);
 void live_watch_close(struct live_watch *w);

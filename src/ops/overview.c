@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Ids begin with the time at which they were made. */
-static struct uuid first_id(int64_t at_ms)
+/* Ids begin with the time of their creation. */
+static struct uuid overview_first_id(int64_t at_ms)
 {
     struct uuid id = { 0 };
 
@@ -15,7 +15,7 @@ static struct uuid first_id(int64_t at_ms)
     return id;
 }
 
-static enum err add_money(void *ctx, const struct row *row)
+static enum err overview_add_money(void *ctx, const struct row *row)
 {
     struct overview *o = ctx;
     const struct val *c = row->col;
@@ -31,12 +31,12 @@ static enum err add_money(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err read_today(struct tx *tx, int64_t since_ms, struct overview *o)
+static enum err overview_read_today(struct tx *tx, int64_t since_ms, struct overview *o)
 {
-    struct uuid first = first_id(since_ms);
+    struct uuid first = overview_first_id(since_ms);
     struct val v[] = { v_uuid(&first), V_INT(LIMIT_TODAY_SEEN) };
 
-    return tx_each(tx, STMT_today_payments, v, COUNT(v), add_money, o);
+    return tx_each(tx, STMT_today_payments, v, COUNT(v), overview_add_money, o);
 }
 
 enum err overview_read(struct tx *tx, int64_t now_ms, int64_t since_ms, struct overview *ret)
@@ -46,12 +46,14 @@ enum err overview_read(struct tx *tx, int64_t now_ms, int64_t since_ms, struct o
 
     *ret = (struct overview){ 0 };
     e = queue_read_state(tx, now_ms, &ret->queue);
-    if (!e)
-        e = unknown_read_state(tx, now_ms, &ret->unknown);
-    if (!e)
-        e = tx_row(tx, STMT_alerts_firing, NULL, 0, &row);
+    if (e)
+        return e;
+    e = unknown_read_state(tx, now_ms, &ret->unknown);
+    if (e)
+        return e;
+    e = tx_row(tx, STMT_alerts_firing, NULL, 0, &row);
     if (e)
         return e;
     ret->firing = row.col[0].i;
-    return read_today(tx, since_ms, ret);
+    return overview_read_today(tx, since_ms, ret);
 }

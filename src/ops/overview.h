@@ -1,9 +1,8 @@
-/* overview.h - how things stand, in one look (O8): a few bounded reads, whatever there is.
+/* overview.h - the server's state by a few bounded reads, whatever the database holds (O8).
  *
- * A day's sums are those of the payments that were made that day: what was captured and given back
- * of them so far. They are read newest first, LIMIT_TODAY_SEEN of them at most, so that a look
- * costs the same at a million payments; a busier day says exact: false and shows the newest ones.
- */
+ * The sums of a day are of the payments that were created on that day: what was captured and
+ * refunded of them so far. The newest LIMIT_TODAY_SEEN of them are read; a busier day says `exact:
+ * false`. */
 #pragma once
 
 #include "payment/unknown.h"
@@ -19,10 +18,10 @@ struct overview {
     struct queue_state queue;
     struct unknown_state unknown;
     int64_t firing;   /* alerts, of all nodes */
-    int64_t payments; /* of today; more than LIMIT_TODAY_SEEN - 1: there are more */
+    int64_t payments; /* of today; LIMIT_TODAY_SEEN: there are more */
     struct overview_money money[OVERVIEW_CURRENCIES];
     size_t money_count;
 };
 
-/* since_ms: when today began. */
+/* since_ms: the beginning of today. */
 enum err overview_read(struct tx *tx, int64_t now_ms, int64_t since_ms, struct overview *ret);

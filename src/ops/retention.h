@@ -1,7 +1,6 @@
-/* retention.h - provider payloads hold what a card and its owner look like. After
- * ICHIDO_RETENTION_DAYS they go: the event's row stays, for the history and against its repetition,
- * its body does not (A6). An event that is not done with, or whose dead letter waits for somebody,
- * keeps its body until it is. */
+/* retention.h - provider payloads contain card and personal data. After ICHIDO_RETENTION_DAYS the
+ * body of an event is deleted; its row stays, for the history and to recognize a repeat (A6). An
+ * event without an outcome, or with a dead letter, keeps its body until that has ended. */
 #pragma once
 
 #include "payment/payments.h"
@@ -11,7 +10,7 @@ struct retention {
     int days;
 };
 
-/* "events.forget": once a day, and without a rest while there is more. */
+/* "events.forget": once a day, and with short pauses while there is more. */
 struct job_kind retention_kind(struct retention *r);
-/* At each start. CONFLICT: its message is there already. */
+/* At each start. CONFLICT: the message exists already. */
 enum err retention_start(struct tx *tx, struct retention *r, int64_t now_ms);

@@ -1,7 +1,6 @@
-/* standing_jobs.h - the jobs of which there is always one message: payment.unknown, keys.expire,
- * events.forget and the like. Their starts give them ids of one family,
- * 019a0000-0000-7000-8000-00...: so they are found together, and no id that is made by chance and
- * clock is among them. */
+/* standing_jobs.h - the ids of the jobs that exist exactly once: payment.unknown, keys.expire,
+ * events.forget and others. The ids are in the range 019a0000-0000-7000-8000-00..., so that one
+ * query finds them; no generated id falls into it. */
 #pragma once
 
 #include "base/uuid.h"

@@ -17,28 +17,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_ARENA = 256 * 1024 };
+enum { CHECK_ARENA = 256 * 1024 };
 
-/* --- told --- */
+/* --- logging --- */
 
-struct unknown_watch_told {
+struct unknown_operation {
     struct uuid id, payment;
     struct str kind, cause, gateway, error;
     int64_t age_ms, asks, sends;
 };
 
-struct unknown_watch_look {
+struct unknown_check {
     struct arena arena;
     struct env *env;
     struct unknown_state state;
     int64_t now_ms;
-    struct unknown_watch_told told[LIMIT_UNKNOWN_TOLD];
+    struct unknown_operation operations[LIMIT_UNKNOWN_TOLD];
     size_t count;
     struct alert_tellings tellings;
 };
 
-/* A gateway's words name its objects (A6). */
-static struct str words_of(struct arena *a, struct str text)
+/* Masks the ids of the gateway's objects (A6). */
+static struct str unknown_masked_text(struct arena *a, struct str text)
 {
     char *copy = arena_alloc(a, text.n + 1, 1);
 
@@ -50,10 +50,10 @@ static struct str words_of(struct arena *a, struct str text)
     return (struct str){ copy, text.n };
 }
 
-static enum err unknown_watch_note(void *ctx, const struct row *row)
+static enum err unknown_check_add(void *ctx, const struct row *row)
 {
-    struct unknown_watch_look *l = ctx;
-    struct unknown_watch_told *t = &l->told[l->count];
+    struct unknown_check *l = ctx;
+    struct unknown_operation *t = &l->operations[l->count];
     const struct val *c = row->col;
 
     if (l->count == LIMIT_UNKNOWN_TOLD || !uuid_of_bytes(c[UNKNOWN_ID].s, &t->id) ||
@@ -62,7 +62,7 @@ static enum err unknown_watch_note(void *ctx, const struct row *row)
     t->kind = arena_str(&l->arena, c[UNKNOWN_KIND].s);
     t->cause = arena_str(&l->arena, c[UNKNOWN_CAUSE].s);
     t->gateway = arena_str(&l->arena, c[UNKNOWN_GATEWAY].s);
-    t->error = words_of(&l->arena, c[UNKNOWN_RESULT].s);
+    t->error = unknown_masked_text(&l->arena, c[UNKNOWN_RESULT].s);
     t->age_ms = l->now_ms - c[UNKNOWN_CLAIMED].i;
     t->asks = c[UNKNOWN_ASKS].i;
     t->sends = c[UNKNOWN_SENDS].i;
@@ -70,27 +70,27 @@ static enum err unknown_watch_note(void *ctx, const struct row *row)
     return OK;
 }
 
-/* Rows are taken in the order of their ids, as everywhere. */
-static enum err mark_told(struct tx *tx, struct unknown_watch_look *l)
+/* Rows are changed in the order of their ids, as everywhere, to avoid deadlocks. */
+static enum err unknown_check_mark(struct tx *tx, struct unknown_check *l)
 {
     struct val v[2 * LIMIT_UNKNOWN_TOLD];
 
-    qsort(l->told, l->count, sizeof(l->told[0]), uuid_order);
+    qsort(l->operations, l->count, sizeof(l->operations[0]), uuid_order);
     for (size_t i = 0; i < l->count; i++) {
         v[2 * i] = V_INT(l->now_ms);
-        v[2 * i + 1] = v_uuid(&l->told[i].id);
+        v[2 * i + 1] = v_uuid(&l->operations[i].id);
     }
     return tx_bulk(tx, STMT_unknown_told, v, l->count, 2, NULL, NULL);
 }
 
-/* Only what is durably marked as told is told: never twice within the hour. */
-static void unknown_watch_tell(void *ctx, int64_t arg)
+/* Runs after the commit of the mark, so no operation is logged twice within the hour. */
+static void unknown_check_log(void *ctx, int64_t arg)
 {
-    struct unknown_watch_look *l = ctx;
+    struct unknown_check *l = ctx;
 
     (void)arg;
     for (size_t i = 0; i < l->count; i++) {
-        const struct unknown_watch_told *t = &l->told[i];
+        const struct unknown_operation *t = &l->operations[i];
         char id[UUID_TEXT + 1], payment[UUID_TEXT + 1];
 
         uuid_text(t->id, id);
@@ -100,7 +100,7 @@ static void unknown_watch_tell(void *ctx, int64_t arg)
             LOG_TEXT("cause", t->cause), LOG_NUM("ageMs", t->age_ms), LOG_NUM("asks", t->asks),
             LOG_NUM("sends", t->sends), LOG_TEXT("gateway", t->gateway),
             LOG_TEXT("lastError", t->error), LOG_NUM("unknown", l->state.count),
-            LOG_TEXT("alert", S("unknown_outcome"))); /* which tells Sentry, and once */
+            LOG_TEXT("alert", S("unknown_outcome"))); /* Sentry gets the alert, once */
     }
 }
 
@@ -108,7 +108,7 @@ static void unknown_watch_tell(void *ctx, int64_t arg)
 
 static void unknown_watch_outside(struct job *j, void *ctx)
 {
-    struct unknown_watch_look *l = calloc(1, sizeof(*l));
+    struct unknown_check *l = calloc(1, sizeof(*l));
 
     (void)ctx;
     if (!l) {
@@ -117,13 +117,13 @@ static void unknown_watch_outside(struct job *j, void *ctx)
     }
     j->state = l;
     l->env = j->env;
-    arena_init(&l->arena, LOOK_ARENA);
+    arena_init(&l->arena, CHECK_ARENA);
     j->arena = &l->arena;
     job_outside_done(j, OK, NULL);
 }
 
-static enum err name_them(struct tx *tx, const struct unknown_watch *w,
-                          struct unknown_watch_look *l, int64_t now_ms)
+static enum err unknown_check_read(struct tx *tx, const struct unknown_watch *w,
+                                   struct unknown_check *l, int64_t now_ms)
 {
     struct val v[] = { V_INT(now_ms - LIMIT_UNKNOWN_AGAIN_MS), V_INT(now_ms - w->alert_ms),
                        V_INT(LIMIT_UNKNOWN_TOLD) };
@@ -133,17 +133,19 @@ static enum err name_them(struct tx *tx, const struct unknown_watch *w,
     l->count = 0;
     if (e || l->state.oldest_ms < w->alert_ms)
         return e;
-    e = tx_each(tx, STMT_unknown_untold, v, COUNT(v), unknown_watch_note, l);
-    if (!e)
-        e = mark_told(tx, l);
+    e = tx_each(tx, STMT_unknown_untold, v, COUNT(v), unknown_check_add, l);
+    if (e)
+        return e;
+    e = unknown_check_mark(tx, l);
     if (!e && l->count)
-        tx_after_commit(tx, unknown_watch_tell, l, 0);
+        tx_after_commit(tx, unknown_check_log, l, 0);
     return e;
 }
 
-/* Then whoever makes something wrong hastens the next look (unknown_hasten), so that an idle server
- * does nothing (Q11). Not where another node may do so while this look is under way. */
-static bool is_quiet(const struct unknown_watch *w, const struct unknown_watch_look *l)
+/* True: the next check is an hour away, so that an idle server does nothing (Q11); unknown_hasten()
+ * moves it forward when something goes wrong. Not with several nodes, since another one may call
+ * that during this check. */
+static bool unknown_check_is_quiet(const struct unknown_watch *w, const struct unknown_check *l)
 {
     return !l->state.count && !l->tellings.stands &&
            !store_health(w->payments->runtime.store).many_nodes;
@@ -152,21 +154,22 @@ static bool is_quiet(const struct unknown_watch *w, const struct unknown_watch_l
 static enum err unknown_watch_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     const struct unknown_watch *w = ctx;
-    struct unknown_watch_look *l = j->state;
+    struct unknown_check *l = j->state;
     int64_t now_ms = env_now_ms(j->env);
-    enum err e = name_them(tx, w, l, now_ms);
+    enum err e = unknown_check_read(tx, w, l, now_ms);
 
     (void)why;
     l->tellings.stands = false;
     if (!e && w->alerts)
         e = alert_look(tx, w->alerts, &l->arena, now_ms, &l->tellings);
-    j->again_ms = now_ms + (is_quiet(w, l) ? LIMIT_QUIET_LOOK_MS : LIMIT_UNKNOWN_LOOK_MS);
+    j->again_ms =
+        now_ms + (unknown_check_is_quiet(w, l) ? LIMIT_QUIET_LOOK_MS : LIMIT_UNKNOWN_LOOK_MS);
     return e;
 }
 
 static void unknown_watch_release(struct job *j, void *ctx)
 {
-    struct unknown_watch_look *l = j->state;
+    struct unknown_check *l = j->state;
 
     (void)ctx;
     if (!l)

@@ -1,6 +1,7 @@
-/* list.c - the walks of a day: what the provider lists, what we have of that day and
- * it did not name, and what ours come to in the end. What differs is only noted here:
- * check.c looks at it again. */
+/* list.c - the scans of a day: the provider's list, our payments of that day that it did not list,
+ * and the sums of ours in the end. Differences are only noted here; check.c checks them again. Each
+ * page is one commit with its notes, its sums and the day's new place, so a crash repeats one
+ * page. */
 #include "observe/log.h"
 #include "reconcile/run.h"
 
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- notes for later --- */
+/* --- notes --- */
 
 struct notes {
     const struct day *day;
@@ -25,7 +26,7 @@ static struct notes *notes_new(struct arena *a, const struct day *d)
     return n;
 }
 
-/* payment may be NULL, intent_id empty: not both. */
+/* Either payment may be NULL or intent_id empty, but not both. */
 static enum err note_check(struct notes *n, struct arena *a, struct str gateway,
                            const struct uuid *payment, struct str intent_id)
 {
@@ -63,13 +64,13 @@ static enum err notes_store(struct tx *tx, const struct notes *n)
 
 /* --- theirs --- */
 
-struct pairing { /* of each listed intent, what we have of it */
-    struct working *w;
+struct pairing { /* for each listed intent, our payment */
+    struct day_run *w;
     struct arena *arena;
     struct our_payment *ours;
 };
 
-static enum err pair_intent(void *ctx, const struct row *row)
+static enum err pairing_add_by_intent(void *ctx, const struct row *row)
 {
     struct pairing *p = ctx;
     struct our_payment found;
@@ -81,7 +82,7 @@ static enum err pair_intent(void *ctx, const struct row *row)
     return e;
 }
 
-static enum err pair_payment(void *ctx, const struct row *row)
+static enum err pairing_add_by_payment(void *ctx, const struct row *row)
 {
     struct pairing *p = ctx;
     struct our_payment found;
@@ -97,8 +98,8 @@ static enum err pair_payment(void *ctx, const struct row *row)
     return e;
 }
 
-/* D18: an intent's own row says whose it is; where there is none, its metadata. */
-static enum err reconcile_list_pair(struct tx *tx, struct pairing *p)
+/* An intent's row names its payment; without a row, its metadata does (D18). */
+static enum err pairing_read(struct tx *tx, struct pairing *p)
 {
     struct val *v = arena_alloc(p->arena, p->w->listed_count, sizeof(*v));
     struct uuid *ids = arena_alloc(p->arena, p->w->listed_count, sizeof(*ids));
@@ -109,28 +110,27 @@ static enum err reconcile_list_pair(struct tx *tx, struct pairing *p)
         return ERR_NO_MEMORY;
     for (size_t i = 0; i < p->w->listed_count; i++)
         v[i] = V_TEXT(p->w->listed[i].id);
-    e = tx_bulk(tx, STMT_books_by_intent, v, p->w->listed_count, 1, pair_intent, p);
+    e = tx_bulk(tx, STMT_books_by_intent, v, p->w->listed_count, 1, pairing_add_by_intent, p);
     for (size_t i = 0; i < p->w->listed_count && !e; i++)
         if (!p->ours[i].books.known && uuid_parse(p->w->listed[i].fact.payment_id, &ids[n])) {
             v[n] = v_uuid(&ids[n]);
             n++;
         }
-    return e ? e : tx_bulk(tx, STMT_books_by_payment, v, n, 1, pair_payment, p);
+    return e ? e : tx_bulk(tx, STMT_books_by_payment, v, n, 1, pairing_add_by_payment, p);
 }
 
-static enum err reconcile_list_judge(struct working *w, struct notes *n, struct totals *t,
-                                     struct arena *a, const struct stripe_listed_intent *listed,
-                                     struct our_payment *ours)
+static enum err list_compare(struct day_run *w, struct notes *n, struct totals *t, struct arena *a,
+                             const struct stripe_listed_intent *listed, struct our_payment *ours)
 {
     struct str gateway = str_of(listed_gateway(w->r)->name);
     struct books_theirs theirs = theirs_of(&listed->fact, (struct minor){ listed->refunded });
     struct uuid named;
     enum err e = OK;
 
-    if (listed->fact.kind != FACT_INTENT) /* it could not be understood: the check says so */
+    if (listed->fact.kind != FACT_INTENT) /* unreadable: the check reports it */
         return note_check(n, a, gateway, NULL, listed->id);
     if (!ours->books.known && !uuid_parse(listed->fact.payment_id, &named))
-        return totals_theirs(t, gateway, "foreign", &theirs); /* D20: not ours, but counted */
+        return totals_theirs(t, gateway, "foreign", &theirs); /* not ours, but counted (D20) */
     ours->books.other_intent = is_other(ours, listed->id, &theirs);
     if (!ours->books.other_intent)
         e = totals_theirs(t, gateway, "theirs", &theirs);
@@ -143,9 +143,9 @@ static enum err reconcile_list_judge(struct working *w, struct notes *n, struct 
     return note_check(n, a, gateway, ours->books.known ? &ours->id : NULL, listed->id);
 }
 
-static enum err theirs_run(struct tx *tx, struct unit *u)
+static enum err list_theirs_run(struct tx *tx, struct unit *u)
 {
-    struct working *w = CONTAINER_OF(u, struct working, unit);
+    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
     struct totals totals = { 0 };
     struct arena *a = u->arena;
     struct notes *n = notes_new(a, &w->day);
@@ -156,31 +156,24 @@ static enum err theirs_run(struct tx *tx, struct unit *u)
     if (!n || !p.ours)
         return ERR_NO_MEMORY;
     if (w->listed_count)
-        e = reconcile_list_pair(tx, &p);
+        e = pairing_read(tx, &p);
     for (size_t i = 0; i < w->listed_count && !e; i++)
-        e = reconcile_list_judge(w, n, &totals, a, &w->listed[i], &p.ours[i]);
+        e = list_compare(w, n, &totals, a, &w->listed[i], &p.ours[i]);
     if (!e)
         e = notes_store(tx, n);
     if (!e)
         e = totals_store(tx, w->day.text, &totals);
-    return e ? e : day_step(tx, &w->day, &w->stride, env_now_ms(w->job->env));
+    return e ? e : day_step(tx, &w->day, &w->progress, env_now_ms(w->job->env));
 }
 
-static enum err skip_run(struct tx *tx, struct unit *u)
+static void list_page_read(struct stripe_page *page)
 {
-    struct working *w = CONTAINER_OF(u, struct working, unit);
+    static const struct unit_kind kind = { "reconcile.theirs", UNIT_BACK, list_theirs_run, NULL };
+    static const struct unit_kind anew = { "reconcile.anew", UNIT_BACK, step_progress_run, NULL };
+    struct day_run *w = CONTAINER_OF(page, struct day_run, page);
 
-    return day_step(tx, &w->day, &w->stride, env_now_ms(w->job->env));
-}
-
-static void page_read(struct stripe_page *page)
-{
-    static const struct unit_kind kind = { "reconcile.theirs", UNIT_BACK, theirs_run, NULL };
-    static const struct unit_kind anew = { "reconcile.anew", UNIT_BACK, skip_run, NULL };
-    struct working *w = CONTAINER_OF(page, struct working, page);
-
-    if (page->err == ERR_NOT_FOUND) { /* its place is gone: the day begins anew */
-        w->stride = (struct stride){ .phase = DAY_CLEAR, .theirs = -w->day.theirs, .anew = 1 };
+    if (page->err == ERR_NOT_FOUND) { /* the place in the list is gone: the day starts again */
+        w->progress = (struct progress){ .phase = DAY_CLEAR, .theirs = -w->day.theirs, .anew = 1 };
         step_post(w, &anew, step_done);
         return;
     }
@@ -201,48 +194,48 @@ static void page_read(struct stripe_page *page)
         step_fail(w, "no memory");
         return;
     }
-    w->stride = (struct stride){ .phase = page->has_more ? DAY_THEIRS : DAY_OURS,
-                                 .theirs = (int64_t)page->count };
-    if (!page->has_more) /* it came to its end */
-        w->stride.anew = -w->day.anew;
+    w->progress = (struct progress){ .phase = page->has_more ? DAY_THEIRS : DAY_OURS,
+                                     .theirs = (int64_t)page->count };
+    if (!page->has_more) /* the list ended */
+        w->progress.anew = -w->day.anew;
     else
-        snprintf(w->stride.place, sizeof(w->stride.place), STR_FMT, STR_ARG(page->last_id));
+        snprintf(w->progress.place, sizeof(w->progress.place), STR_FMT, STR_ARG(page->last_id));
     step_post(w, &kind, step_done);
 }
 
-void step_theirs(struct working *w)
+void step_theirs(struct day_run *w)
 {
-    static const struct unit_kind skip = { "reconcile.skip", UNIT_BACK, skip_run, NULL };
+    static const struct unit_kind skip = { "reconcile.skip", UNIT_BACK, step_progress_run, NULL };
 
     if (!listed_gateway(w->r)) {
-        w->stride = (struct stride){ .phase = DAY_OURS };
+        w->progress = (struct progress){ .phase = DAY_OURS };
         step_post(w, &skip, step_done);
         return;
     }
     step_page(w, stripe_intents_path(&w->arena, w->day.from_ms, w->day.to_ms), str_of(w->day.place),
-              page_read);
+              list_page_read);
 }
 
 /* --- ours --- */
 
-struct ours {
-    struct working *w;
+struct our_page {
+    struct day_run *w;
     struct arena *arena;
     struct our_payment *all;
     size_t count;
 };
 
-static enum err keep_ours(void *ctx, const struct row *row)
+static enum err our_page_keep(void *ctx, const struct row *row)
 {
-    struct ours *o = ctx;
+    struct our_page *o = ctx;
 
     return our_payment_read(o->arena, row, &o->all[o->count++]);
 }
 
-/* A list has told all that there is to tell; elsewhere every payment is asked for. Where nothing
- * ever reached the gateway there is nothing to ask for, and what is not known yet is the
- * resolver's. */
-static bool must_be_asked(const struct reconcile *r, const struct our_payment *p)
+/* A payment that was listed needs no query; without a list every payment is queried. A payment that
+ * never reached the gateway is left out, and so is one whose operation is still open: its
+ * operation's job queries the gateway. */
+static bool list_needs_query(const struct reconcile *r, const struct our_payment *p)
 {
     const struct gateway *listed = listed_gateway(r);
 
@@ -255,8 +248,8 @@ static bool must_be_asked(const struct reconcile *r, const struct our_payment *p
     return listed && str_eq(p->gateway, str_of(listed->name)); /* by its metadata */
 }
 
-/* Ids are in the order of time: those of the day are a range. */
-static struct uuid first_id(int64_t ms)
+/* Ids are ordered by time, so those of a day are a range. */
+static struct uuid list_first_id(int64_t ms)
 {
     struct uuid id = { 0 };
 
@@ -265,111 +258,112 @@ static struct uuid first_id(int64_t ms)
     return id;
 }
 
-static struct uuid place_of(const struct day *d)
+static struct uuid list_place(const struct day *d)
 {
     struct uuid id;
 
-    return uuid_parse(str_of(d->place), &id) ? id : first_id(d->from_ms);
+    return uuid_parse(str_of(d->place), &id) ? id : list_first_id(d->from_ms);
 }
 
-/* The next page, or (behind the last one) the next phase. */
-static void set_stride(struct working *w, const struct ours *o, enum day_phase next)
+/* Leads to the next page, or after the last page to the next phase. */
+static void list_set_progress(struct day_run *w, const struct our_page *o, enum day_phase next)
 {
     bool full = o->count == LIMIT_RECONCILE_ROWS;
 
-    w->stride = (struct stride){ .phase = full ? w->day.phase : next };
+    w->progress = (struct progress){ .phase = full ? w->day.phase : next };
     if (full)
-        uuid_text(o->all[o->count - 1].id, w->stride.place);
+        uuid_text(o->all[o->count - 1].id, w->progress.place);
 }
 
-static enum err read_ours(struct tx *tx, struct working *w, struct arena *a, struct ours *ret)
+static enum err our_page_read(struct tx *tx, struct day_run *w, struct arena *a,
+                              struct our_page *ret)
 {
-    struct uuid from = place_of(&w->day), to = first_id(w->day.to_ms);
+    struct uuid from = list_place(&w->day), to = list_first_id(w->day.to_ms);
     struct val v[] = { V_TEXT(str_of(w->day.text)), v_uuid(&from), v_uuid(&to),
                        V_INT(LIMIT_RECONCILE_ROWS) };
 
-    *ret = (struct ours){ .w = w,
-                          .arena = a,
-                          .all = arena_alloc(a, LIMIT_RECONCILE_ROWS, sizeof(*ret->all)) };
+    *ret = (struct our_page){ .w = w,
+                              .arena = a,
+                              .all = arena_alloc(a, LIMIT_RECONCILE_ROWS, sizeof(*ret->all)) };
     if (!ret->all)
         return ERR_NO_MEMORY;
-    return tx_each(tx, STMT_books_of_day, v, COUNT(v), keep_ours, ret);
+    return tx_each(tx, STMT_books_of_day, v, COUNT(v), our_page_keep, ret);
 }
 
-/* Whether there is anything to look at again is only known behind the last of them. */
-static enum err plan_checks(struct tx *tx, struct working *w)
+/* After the last page: skips the pause and the checks if nothing was noted. */
+static enum err list_plan_checks(struct tx *tx, struct day_run *w)
 {
     long long until_ms = env_now_ms(w->job->env) + LIMIT_RECONCILE_PAUSE_MS;
     struct row row;
     enum err e;
 
-    if (w->stride.phase != DAY_PAUSE)
+    if (w->progress.phase != DAY_PAUSE)
         return OK;
-    snprintf(w->stride.place, sizeof(w->stride.place), "%lld", until_ms);
+    snprintf(w->progress.place, sizeof(w->progress.place), "%lld", until_ms);
     e = TX_ROW(tx, STMT_reconcile_check_next, &row, V_TEXT(str_of(w->day.text)), V_TEXT(S("")));
     if (e != ERR_NOT_FOUND)
         return e;
-    w->stride.phase = DAY_SUM;
-    w->stride.place[0] = '\0';
+    w->progress.phase = DAY_SUM;
+    w->progress.place[0] = '\0';
     return OK;
 }
 
-static enum err note_ours(struct tx *tx, struct working *w, const struct ours *o)
+static enum err list_note_ours(struct tx *tx, struct day_run *w, const struct our_page *o)
 {
     struct notes *n = notes_new(o->arena, &w->day);
     enum err e = n ? OK : ERR_NO_MEMORY;
 
     for (size_t i = 0; i < o->count && !e; i++)
-        if (must_be_asked(w->r, &o->all[i]))
+        if (list_needs_query(w->r, &o->all[i]))
             e = note_check(n, o->arena, o->all[i].gateway, &o->all[i].id, o->all[i].intent_id);
     return e ? e : notes_store(tx, n);
 }
 
-static enum err ours_run(struct tx *tx, struct unit *u)
+static enum err list_ours_run(struct tx *tx, struct unit *u)
 {
-    struct working *w = CONTAINER_OF(u, struct working, unit);
-    struct ours o;
-    enum err e = read_ours(tx, w, u->arena, &o);
+    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
+    struct our_page o;
+    enum err e = our_page_read(tx, w, u->arena, &o);
 
     if (!e)
-        e = note_ours(tx, w, &o);
+        e = list_note_ours(tx, w, &o);
     if (e)
         return e;
-    set_stride(w, &o, DAY_PAUSE);
-    w->stride.ours = (int64_t)o.count;
-    e = plan_checks(tx, w);
-    return e ? e : day_step(tx, &w->day, &w->stride, env_now_ms(w->job->env));
+    list_set_progress(w, &o, DAY_PAUSE);
+    w->progress.ours = (int64_t)o.count;
+    e = list_plan_checks(tx, w);
+    return e ? e : day_step(tx, &w->day, &w->progress, env_now_ms(w->job->env));
 }
 
-void step_ours(struct working *w)
+void step_ours(struct day_run *w)
 {
-    static const struct unit_kind kind = { "reconcile.ours", UNIT_BACK, ours_run, NULL };
+    static const struct unit_kind kind = { "reconcile.ours", UNIT_BACK, list_ours_run, NULL };
 
     step_post(w, &kind, step_done);
 }
 
-/* --- and what they come to, when all is mended that can be --- */
+/* --- the sums, after the repairs --- */
 
-static enum err sum_run(struct tx *tx, struct unit *u)
+static enum err list_sum_run(struct tx *tx, struct unit *u)
 {
-    struct working *w = CONTAINER_OF(u, struct working, unit);
+    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
     struct totals totals = { 0 };
-    struct ours o;
-    enum err e = read_ours(tx, w, u->arena, &o);
+    struct our_page o;
+    enum err e = our_page_read(tx, w, u->arena, &o);
 
     if (e)
         return e;
     for (size_t i = 0; i < o.count && !e; i++)
         e = totals_ours(&totals, &o.all[i]);
-    set_stride(w, &o, DAY_FORGET);
+    list_set_progress(w, &o, DAY_FORGET);
     if (!e)
         e = totals_store(tx, w->day.text, &totals);
-    return e ? e : day_step(tx, &w->day, &w->stride, env_now_ms(w->job->env));
+    return e ? e : day_step(tx, &w->day, &w->progress, env_now_ms(w->job->env));
 }
 
-void step_sum(struct working *w)
+void step_sum(struct day_run *w)
 {
-    static const struct unit_kind kind = { "reconcile.sum", UNIT_BACK, sum_run, NULL };
+    static const struct unit_kind kind = { "reconcile.sum", UNIT_BACK, list_sum_run, NULL };
 
     step_post(w, &kind, step_done);
 }

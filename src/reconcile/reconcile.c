@@ -1,14 +1,16 @@
-/* reconcile.c - see reconcile.h.
+/* reconcile.c - the jobs "reconcile.day" and "reconcile.daily", and the phases of a day.
  *
  *   clear --> theirs, page by page --> ours, page by page --> pause --> check, one by one
  *                                              |                               |
  *                                              '--nothing differs--> sum <-----'
  *                                                                     '--> forget --> done
  *
- *   (1) Each step is one commit: its rows, its sums, and how far the day has come. The place
- *       from which it set out is part of the condition, so a step is never counted twice.
- *   (2) The gateway is asked between two commits, and only for what moves no money.
- *   (3) Nothing of an answer that is not a whole one is used: the step is made again later. */
+ *   (1) Each step is one commit: its rows, its sums, and the day's new phase and place. The place
+ *       where it began is part of the UPDATE's condition, so no step is counted twice.
+ *   (2) The gateway is queried between two commits, and only for what moves no money.
+ *   (3) An incomplete answer is not used: the step is made again later.
+ *
+ * After a crash the message's next run goes on at the last durable step. */
 #include "reconcile/reconcile.h"
 
 #include "base/time/zone.h"
@@ -52,8 +54,8 @@ static int64_t reconcile_yesterday(const struct reconcile *r, int64_t now_ms)
     return day_at(r->zone, now_ms) - 1;
 }
 
-/* NOT_FOUND: it is being worked on. */
-static enum err begin_row(struct tx *tx, const struct val *v, size_t n)
+/* NOT_FOUND: the day is running. */
+static enum err reconcile_start_row(struct tx *tx, const struct val *v, size_t n)
 {
     struct row row;
     enum err e = tx_row(tx, STMT_reconcile_add, v, n, &row);
@@ -79,7 +81,7 @@ enum err reconcile_begin(struct tx *tx, struct reconcile *r, int64_t day, struct
         return ERR_UNPROCESSABLE;
     day_text(day, text);
     v[0] = V_TEXT(str_of(text));
-    e = begin_row(tx, v, COUNT(v));
+    e = reconcile_start_row(tx, v, COUNT(v));
     if (e)
         return e == ERR_NOT_FOUND ? OK : e;
     *ret_began = true;
@@ -89,14 +91,14 @@ enum err reconcile_begin(struct tx *tx, struct reconcile *r, int64_t day, struct
 
 /* --- steps --- */
 
-static void go_on(struct working *w);
+static void reconcile_go_on(struct day_run *w);
 
-static void reconcile_finish(struct working *w)
+static void reconcile_finish(struct day_run *w)
 {
     job_outside_done(w->job, OK, NULL);
 }
 
-void step_post(struct working *w, const struct unit_kind *kind, void (*done)(struct unit *))
+void step_post(struct day_run *w, const struct unit_kind *kind, void (*done)(struct unit *))
 {
     w->unit = (struct unit){
         .kind = kind, .executor = w->r->payments->runtime.executor, .done = done, .arena = &w->arena
@@ -104,7 +106,14 @@ void step_post(struct working *w, const struct unit_kind *kind, void (*done)(str
     store_post(w->r->payments->runtime.store, &w->unit);
 }
 
-static void tell_end(const struct working *w)
+enum err step_progress_run(struct tx *tx, struct unit *u)
+{
+    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
+
+    return day_step(tx, &w->day, &w->progress, env_now_ms(w->job->env));
+}
+
+static void reconcile_report_end(const struct day_run *w)
 {
     const struct day *d = &w->day;
     struct env *env = w->job->env;
@@ -119,9 +128,9 @@ static void tell_end(const struct working *w)
         LOG_NUM("checked", d->checked));
 }
 
-static void take_stride(struct working *w)
+static void reconcile_took_step(struct day_run *w)
 {
-    const struct stride *s = &w->stride;
+    const struct progress *s = &w->progress;
 
     w->day.phase = s->phase;
     memcpy(w->day.place, s->place, sizeof(w->day.place));
@@ -136,9 +145,9 @@ static void take_stride(struct working *w)
 
 void step_done(struct unit *u)
 {
-    struct working *w = CONTAINER_OF(u, struct working, unit);
+    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
 
-    if (u->err == ERR_STALE) { /* somebody moved it: reconcile_loaded() says whose it is now */
+    if (u->err == ERR_STALE) { /* another run moved it: reconcile_loaded() decides whose it is */
         w->again_ms = env_now_ms(w->job->env) + GO_ON_MS;
         reconcile_finish(w);
         return;
@@ -147,51 +156,54 @@ void step_done(struct unit *u)
         job_outside_done(w->job, u->err, "a step of it could not be stored");
         return;
     }
-    if (u->err) { /* never a dead letter: the day would be neither done nor begun anew */
+    if (u->err) { /* no dead letter: the day could be neither finished nor started again */
         step_fail(w, err_words(u->err, LANG_EN));
         return;
     }
-    take_stride(w);
+    reconcile_took_step(w);
     fault_point(&w->job->env->faults, "reconcile.step");
-    if (w->stride.anew > 0 && w->day.anew > 1)
+    if (w->progress.anew > 0 && w->day.anew > 1)
         step_fail(w, "its place in the provider's list was gone again; the list begins anew");
     else
-        go_on(w);
+        reconcile_go_on(w);
 }
 
-/* --- the gateway is away --- */
+/* --- the gateway fails --- */
 
-static enum err error_run(struct tx *tx, struct unit *u)
+static enum err reconcile_error_run(struct tx *tx, struct unit *u)
 {
-    struct working *w = CONTAINER_OF(u, struct working, unit);
+    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
 
-    return TX_DO(tx, STMT_reconcile_error, -1, V_TEXT(str_of(w->stride.place)),
+    return TX_DO(tx, STMT_reconcile_error, -1, V_TEXT(str_of(w->progress.place)),
                  V_INT(env_now_ms(w->job->env)), V_TEXT(str_of(w->day.text)), v_uuid(&w->day.run));
 }
 
-static void error_stored(struct unit *u)
+static void reconcile_error_stored(struct unit *u)
 {
-    reconcile_finish(CONTAINER_OF(u, struct working, unit)); /* stored or not: it is tried again */
+    /* It is tried again, whether or not the error was stored. */
+    reconcile_finish(CONTAINER_OF(u, struct day_run, unit));
 }
 
-/* Longer and longer, up to ten minutes; the first answer ends it. */
-void step_fail(struct working *w, const char *why)
+/* The pauses grow up to ten minutes; the first answer resets them. */
+void step_fail(struct day_run *w, const char *why)
 {
-    static const struct unit_kind kind = { "reconcile.error", UNIT_BACK, error_run, NULL };
+    static const struct unit_kind kind = { "reconcile.error", UNIT_BACK, reconcile_error_run,
+                                           NULL };
     int64_t before = w->day.failures + w->day.anew;
 
-    w->day.failures++; /* error_run() counts it, too */
+    w->day.failures++; /* reconcile_error_run() counts it in the row */
     w->again_ms =
         env_now_ms(w->job->env) + retry_delay_ms(&retry_table[RETRY_RECONCILE_GATEWAY], before + 1);
-    snprintf(w->stride.place, sizeof(w->stride.place), "%s", why); /* nothing else uses it now */
+    snprintf(w->progress.place, sizeof(w->progress.place), "%s",
+             why); /* for reconcile_error_run(); no step uses it now */
     LOG(w->job->env->log, LOG_ERROR, "A reconciliation cannot go on at the moment",
         LOG_TEXT("day", str_of(w->day.text)),
         LOG_TEXT("phase", str_of(day_phase_name(w->day.phase))), LOG_TEXT("why", str_of(why)),
         LOG_NUM("failures", w->day.failures));
-    step_post(w, &kind, error_stored);
+    step_post(w, &kind, reconcile_error_stored);
 }
 
-void step_page(struct working *w, struct str path, struct str after,
+void step_page(struct day_run *w, struct str path, struct str after,
                void (*done)(struct stripe_page *))
 {
     w->page = (struct stripe_page){ .path = path,
@@ -205,7 +217,7 @@ void step_page(struct working *w, struct str path, struct str after,
         step_fail(w, "no memory");
 }
 
-/* --- clearing up --- */
+/* --- deleting rows --- */
 
 static enum err reconcile_count(void *ctx, const struct row *row)
 {
@@ -226,24 +238,26 @@ static enum err reconcile_forget_rows(struct tx *tx, const char *day, enum stmt 
     return e;
 }
 
-static enum err clear_run(struct tx *tx, struct unit *u)
+static enum err reconcile_clear_run(struct tx *tx, struct unit *u)
 {
-    struct working *w = CONTAINER_OF(u, struct working, unit);
+    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
     const char *day = w->day.text;
     bool left = false;
     enum err e = reconcile_forget_rows(tx, day, STMT_reconcile_checks_forget, &left);
 
-    if (!e)
-        e = reconcile_forget_rows(tx, day, STMT_reconcile_seen_forget, &left);
-    if (!e)
-        e = reconcile_forget_rows(tx, day, STMT_reconcile_differences_forget, &left);
+    if (e)
+        return e;
+    e = reconcile_forget_rows(tx, day, STMT_reconcile_seen_forget, &left);
+    if (e)
+        return e;
+    e = reconcile_forget_rows(tx, day, STMT_reconcile_differences_forget, &left);
     if (!e && !left)
         e = TX_DO(tx, STMT_reconcile_totals_forget, -1, V_TEXT(str_of(day)));
-    w->stride = (struct stride){ .phase = left ? DAY_CLEAR : DAY_THEIRS };
-    return e ? e : day_step(tx, &w->day, &w->stride, env_now_ms(w->job->env));
+    w->progress = (struct progress){ .phase = left ? DAY_CLEAR : DAY_THEIRS };
+    return e ? e : day_step(tx, &w->day, &w->progress, env_now_ms(w->job->env));
 }
 
-static enum err audit_end(struct tx *tx, const struct day *d, int64_t now_ms)
+static enum err reconcile_audit_end(struct tx *tx, const struct day *d, int64_t now_ms)
 {
     char detail[128];
 
@@ -255,33 +269,26 @@ static enum err audit_end(struct tx *tx, const struct day *d, int64_t now_ms)
                  V_INT(1), V_TEXT(str_of(detail)));
 }
 
-static enum err forget_run(struct tx *tx, struct unit *u)
+static enum err reconcile_forget_run(struct tx *tx, struct unit *u)
 {
-    struct working *w = CONTAINER_OF(u, struct working, unit);
+    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
     int64_t now_ms = env_now_ms(w->job->env);
     bool left = false;
     enum err e = reconcile_forget_rows(tx, w->day.text, STMT_reconcile_checks_forget, &left);
 
     if (!e)
         e = reconcile_forget_rows(tx, w->day.text, STMT_reconcile_seen_forget, &left);
-    w->stride = (struct stride){ .phase = left ? DAY_FORGET : DAY_DONE };
+    w->progress = (struct progress){ .phase = left ? DAY_FORGET : DAY_DONE };
     if (!e && !left)
-        e = audit_end(tx, &w->day, now_ms);
-    return e ? e : day_step(tx, &w->day, &w->stride, now_ms);
+        e = reconcile_audit_end(tx, &w->day, now_ms);
+    return e ? e : day_step(tx, &w->day, &w->progress, now_ms);
 }
 
 /* --- waiting --- */
 
-static enum err wake_run(struct tx *tx, struct unit *u)
+static void step_pause(struct day_run *w)
 {
-    struct working *w = CONTAINER_OF(u, struct working, unit);
-
-    return day_step(tx, &w->day, &w->stride, env_now_ms(w->job->env));
-}
-
-static void step_pause(struct working *w)
-{
-    static const struct unit_kind kind = { "reconcile.wake", UNIT_BACK, wake_run, NULL };
+    static const struct unit_kind kind = { "reconcile.wake", UNIT_BACK, step_progress_run, NULL };
     int64_t until_ms = 0;
 
     if (str_to_i64(str_of(w->day.place), &until_ms) && env_now_ms(w->job->env) < until_ms) {
@@ -289,36 +296,38 @@ static void step_pause(struct working *w)
         reconcile_finish(w);
         return;
     }
-    w->stride = (struct stride){ .phase = DAY_CHECK };
+    w->progress = (struct progress){ .phase = DAY_CHECK };
     step_post(w, &kind, step_done);
 }
 
-/* --- all of them --- */
+/* --- the phases --- */
 
-static void step_clear(struct working *w)
+static void step_clear(struct day_run *w)
 {
-    static const struct unit_kind kind = { "reconcile.clear", UNIT_BACK, clear_run, NULL };
-
-    step_post(w, &kind, step_done);
-}
-
-static void step_forget(struct working *w)
-{
-    static const struct unit_kind kind = { "reconcile.forget", UNIT_BACK, forget_run, NULL };
+    static const struct unit_kind kind = { "reconcile.clear", UNIT_BACK, reconcile_clear_run,
+                                           NULL };
 
     step_post(w, &kind, step_done);
 }
 
-static void step_end(struct working *w)
+static void step_forget(struct day_run *w)
 {
-    tell_end(w);
+    static const struct unit_kind kind = { "reconcile.forget", UNIT_BACK, reconcile_forget_run,
+                                           NULL };
+
+    step_post(w, &kind, step_done);
+}
+
+static void step_end(struct day_run *w)
+{
+    reconcile_report_end(w);
     w->over = true;
     reconcile_finish(w);
 }
 
-static void go_on(struct working *w)
+static void reconcile_go_on(struct day_run *w)
 {
-    static void (*const steps[DAY_PHASES])(struct working *) = {
+    static void (*const steps[DAY_PHASES])(struct day_run *) = {
         [DAY_CLEAR] = step_clear,   [DAY_THEIRS] = step_theirs, [DAY_OURS] = step_ours,
         [DAY_PAUSE] = step_pause,   [DAY_CHECK] = step_check,   [DAY_SUM] = step_sum,
         [DAY_FORGET] = step_forget, [DAY_DONE] = step_end,
@@ -326,7 +335,7 @@ static void go_on(struct working *w)
 
     arena_release(&w->arena);
     if (w->day.phase != DAY_DONE && w->steps++ == LIMIT_RECONCILE_STEPS) {
-        w->again_ms = env_now_ms(w->job->env) + GO_ON_MS; /* others have their turn */
+        w->again_ms = env_now_ms(w->job->env) + GO_ON_MS; /* gives other jobs a turn */
         reconcile_finish(w);
         return;
     }
@@ -335,17 +344,17 @@ static void go_on(struct working *w)
 
 /* --- the job of a day --- */
 
-static enum err load_run(struct tx *tx, struct unit *u)
+static enum err reconcile_load_run(struct tx *tx, struct unit *u)
 {
-    struct working *w = CONTAINER_OF(u, struct working, unit);
+    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
 
     return day_read(tx, w->job->message->ref, &w->day);
 }
 
-/* A day that was done, or begun anew since, is not this message's any more. Its end was told. */
+/* A day that is done, or that was started again since, does not belong to this message any more. */
 static void reconcile_loaded(struct unit *u)
 {
-    struct working *w = CONTAINER_OF(u, struct working, unit);
+    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
 
     w->over = u->err == ERR_NOT_FOUND ||
               (!u->err && (w->day.phase == DAY_DONE || !uuid_eq(w->day.run, w->job->message->id)));
@@ -354,13 +363,13 @@ static void reconcile_loaded(struct unit *u)
     else if (u->err)
         job_outside_done(w->job, u->err, "the day could not be read");
     else
-        go_on(w);
+        reconcile_go_on(w);
 }
 
 static void reconcile_outside(struct job *j, void *ctx)
 {
-    static const struct unit_kind kind = { "reconcile.load", UNIT_READ, load_run, NULL };
-    struct working *w = calloc(1, sizeof(*w));
+    static const struct unit_kind kind = { "reconcile.load", UNIT_READ, reconcile_load_run, NULL };
+    struct day_run *w = calloc(1, sizeof(*w));
 
     if (!w) {
         job_outside_done(j, ERR_NO_MEMORY, NULL);
@@ -375,7 +384,7 @@ static void reconcile_outside(struct job *j, void *ctx)
 
 static enum err reconcile_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
-    const struct working *w = j->state;
+    const struct day_run *w = j->state;
 
     (void)tx;
     (void)ctx;
@@ -386,7 +395,7 @@ static enum err reconcile_settle(struct tx *tx, struct job *j, void *ctx, struct
 
 static void reconcile_release(struct job *j, void *ctx)
 {
-    struct working *w = j->state;
+    struct day_run *w = j->state;
 
     (void)ctx;
     if (!w)
@@ -411,9 +420,9 @@ struct job_kind reconcile_kind(struct reconcile *r)
 
 /* --- once a day --- */
 
-/* The days since the last one that was looked at, some of them at most: a server may have been
- * down. The very first is yesterday. */
-static enum err begin_days(struct tx *tx, struct reconcile *r, int64_t now_ms)
+/* Starts the days since the last one that was compared, at most LIMIT_RECONCILE_LATE of them, since
+ * the server may have been down. The very first day is yesterday. */
+static enum err reconcile_start_days(struct tx *tx, struct reconcile *r, int64_t now_ms)
 {
     int64_t yesterday = reconcile_yesterday(r, now_ms), day = yesterday, last;
     struct row row;
@@ -431,8 +440,8 @@ static enum err begin_days(struct tx *tx, struct reconcile *r, int64_t now_ms)
     return e;
 }
 
-/* One a day: that is as many as there are new ones. */
-static enum err forget_oldest(struct tx *tx, const struct reconcile *r, int64_t now_ms)
+/* Deletes one old report a day, as many as are added. */
+static enum err reconcile_forget_oldest(struct tx *tx, const struct reconcile *r, int64_t now_ms)
 {
     char before[DAY_TEXT + 1], day[DAY_TEXT + 1];
     struct val v[] = { V_NULL, V_INT(LIMIT_RECONCILE_KEPT) };
@@ -452,7 +461,7 @@ static enum err forget_oldest(struct tx *tx, const struct reconcile *r, int64_t 
     return e ? e : TX_DO(tx, STMT_reconcile_forget, -1, v[0]);
 }
 
-static enum err daily_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
+static enum err reconcile_daily_settle(struct tx *tx, struct job *j, void *ctx, struct why *why)
 {
     struct reconcile *r = ctx;
     int64_t now_ms = env_now_ms(j->env);
@@ -462,8 +471,8 @@ static enum err daily_settle(struct tx *tx, struct job *j, void *ctx, struct why
     j->again_ms = r->daily ? cron_next(&r->at, r->zone, now_ms) : 0;
     if (!r->daily)
         return OK;
-    e = begin_days(tx, r, now_ms);
-    return e ? e : forget_oldest(tx, r, now_ms);
+    e = reconcile_start_days(tx, r, now_ms);
+    return e ? e : reconcile_forget_oldest(tx, r, now_ms);
 }
 
 struct job_kind reconcile_daily_kind(struct reconcile *r)
@@ -473,7 +482,7 @@ struct job_kind reconcile_daily_kind(struct reconcile *r)
         .ctx = r,
         .retry = retry_table[RETRY_RECONCILE_DAILY],
         .outside = job_without_outside,
-        .settle = daily_settle,
+        .settle = reconcile_daily_settle,
         .patient = true,
     };
 }

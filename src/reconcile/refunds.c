@@ -1,12 +1,13 @@
-/* refunds.c - what went back of one payment, in the gateway's own words: by a list, or
- * where it has none, by asking for each refund of ours. In the end theirs.refunded is what they sum
- * up to, and w->refunds are the facts that mend ours. Too many of them, one that cannot be
- * understood, or a sum that 64 bits do not hold: none, and nothing is compared. */
+/* refunds.c - reads what the gateway refunded of one payment: from its list, or without a list by a
+ * query for each of our refunds. It sets theirs.refunded to their sum and w->refunds to the facts
+ * that repair our side. With too many refunds, an unreadable one, or a sum that does not fit into
+ * 64 bits, the sum stays unknown and is not compared. Nothing is stored here. */
 #include "reconcile/run.h"
 
-/* A gateway that tells the sum by itself counts refunds that were made elsewhere, too. What went
- * back of a transfer that nobody could take, and was paid twice, is more than it brought. */
-static void settle_with(struct working *w, struct minor refunded)
+/* A gateway that reports the sum itself includes refunds that were not made by us. A bank transfer
+ * that no payment could take and that was paid twice has more refunded than received: the sum is
+ * cut. */
+static void refunds_settle(struct day_run *w, struct minor refunded)
 {
     const struct fact *f = &w->call.fact;
 
@@ -16,22 +17,22 @@ static void settle_with(struct working *w, struct minor refunded)
     check_settle(w);
 }
 
-static void give_up(struct working *w)
+static void refunds_give_up(struct day_run *w)
 {
-    settle_with(w, MINOR_NONE);
+    refunds_settle(w, MINOR_NONE);
 }
 
 /* --- by a list --- */
 
-static void page_read(struct stripe_page *page);
+static void refunds_page_read(struct stripe_page *page);
 
-static void ask_page(struct working *w, struct str after)
+static void refunds_request_page(struct day_run *w, struct str after)
 {
-    step_page(w, stripe_refunds_path(&w->arena, w->check.intent_id), after, page_read);
+    step_page(w, stripe_refunds_path(&w->arena, w->check.intent_id), after, refunds_page_read);
 }
 
-/* False: one of them cannot be understood, or there are too many, or too much. */
-static bool take_page(struct working *w, const struct stripe_page *page)
+/* False: one is unreadable, there are too many, or the sum is too large. */
+static bool refunds_take_page(struct day_run *w, const struct stripe_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
         struct fact *f = &w->refunds[w->refund_count];
@@ -46,61 +47,61 @@ static bool take_page(struct working *w, const struct stripe_page *page)
     return !page->has_more || w->refund_count < LIMIT_RECONCILE_REFUNDS;
 }
 
-static void page_read(struct stripe_page *page)
+static void refunds_page_read(struct stripe_page *page)
 {
-    struct working *w = CONTAINER_OF(page, struct working, page);
+    struct day_run *w = CONTAINER_OF(page, struct day_run, page);
 
     if (page->err)
         step_fail(w, page->why);
-    else if (!take_page(w, page))
-        give_up(w);
+    else if (!refunds_take_page(w, page))
+        refunds_give_up(w);
     else if (page->has_more)
-        ask_page(w, page->last_id);
+        refunds_request_page(w, page->last_id);
     else
-        settle_with(w, w->theirs.refunded);
+        refunds_settle(w, w->theirs.refunded);
 }
 
 /* --- one by one --- */
 
-static void ask_next(struct working *w);
+static void refunds_query_next(struct day_run *w);
 
-static void reconcile_refunds_answered(struct gateway_call *c)
+static void refunds_answered(struct gateway_call *c)
 {
-    struct working *w = CONTAINER_OF(c, struct working, refund_call);
+    struct day_run *w = CONTAINER_OF(c, struct day_run, refund_call);
 
     if (c->answer == GATEWAY_OK && c->fact.kind == FACT_REFUND) {
         w->refunds[w->refund_count++] = c->fact;
         if (theirs_add_refund(&w->theirs, &c->fact))
-            ask_next(w);
+            refunds_query_next(w);
         else
-            give_up(w);
+            refunds_give_up(w);
     } else if (c->answer == GATEWAY_ABSENT) {
-        ask_next(w);
+        refunds_query_next(w);
     } else {
-        give_up(w);
+        refunds_give_up(w);
     }
 }
 
-/* What failed here was never there, or is known to have come back. Beside money that was taken, a
- * refund of our own accord is that of other money: our side does not count it either (D22). */
-static bool must_be_asked(const struct payment *p, const struct refund *r)
+/* A failed refund was never at the gateway, or is known to have come back. An automatic refund of a
+ * captured payment is of other money, and our side does not count it either (D22). */
+static bool refund_needs_query(const struct payment *p, const struct refund *r)
 {
     if (r->automatic && minor_known(p->captured))
         return false;
     return r->gateway_refund_id.n && r->status != REFUND_FAILED && r->status != REFUND_CANCELED;
 }
 
-static void ask_next(struct working *w)
+static void refunds_query_next(struct day_run *w)
 {
     const struct refund *r = NULL;
 
     while (!r && w->our_next < w->our_count) {
-        if (must_be_asked(&w->payment, &w->our_refunds[w->our_next]))
+        if (refund_needs_query(&w->payment, &w->our_refunds[w->our_next]))
             r = &w->our_refunds[w->our_next];
         w->our_next++;
     }
     if (!r) {
-        settle_with(w, w->theirs.refunded);
+        refunds_settle(w, w->theirs.refunded);
         return;
     }
     w->refund_call = (struct gateway_call){ .ask = GATEWAY_FETCH_REFUND,
@@ -114,32 +115,32 @@ static void ask_next(struct working *w)
                                             .refund_id = r->gateway_refund_id,
                                             .arena = &w->arena,
                                             .executor = w->r->payments->runtime.executor,
-                                            .done = reconcile_refunds_answered };
+                                            .done = refunds_answered };
     w->refund_call.money.minor = r->amount;
     gateways_call(gateways_named(w->r->payments->gateways, w->check.gateway), &w->refund_call);
 }
 
-static enum err ours_run(struct tx *tx, struct unit *u)
+static enum err refunds_ours_run(struct tx *tx, struct unit *u)
 {
-    struct working *w = CONTAINER_OF(u, struct working, unit);
+    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
 
     return refunds_read(tx, u->arena, w->payment.id, &w->our_refunds, &w->our_count);
 }
 
-static void ours_read(struct unit *u)
+static void refunds_ours_read(struct unit *u)
 {
-    struct working *w = CONTAINER_OF(u, struct working, unit);
+    struct day_run *w = CONTAINER_OF(u, struct day_run, unit);
 
     w->our_next = 0;
     if (u->err)
         step_done(u);
     else
-        ask_next(w);
+        refunds_query_next(w);
 }
 
-void check_refunds(struct working *w)
+void check_refunds(struct day_run *w)
 {
-    static const struct unit_kind ours = { "reconcile.refunds", UNIT_READ, ours_run, NULL };
+    static const struct unit_kind ours = { "reconcile.refunds", UNIT_READ, refunds_ours_run, NULL };
     const struct gateway *listed = listed_gateway(w->r);
 
     w->refunds = arena_alloc(&w->arena, LIMIT_RECONCILE_REFUNDS, sizeof(*w->refunds));
@@ -147,9 +148,9 @@ void check_refunds(struct working *w)
     if (!w->refunds)
         step_fail(w, "no memory");
     else if (listed && str_eq(w->check.gateway, str_of(listed->name)))
-        ask_page(w, S(""));
+        refunds_request_page(w, S(""));
     else if (w->check.has_payment)
-        step_post(w, &ours, ours_read);
+        step_post(w, &ours, refunds_ours_read);
     else
-        give_up(w);
+        refunds_give_up(w);
 }

@@ -1,4 +1,4 @@
-/* report.c - a day's report for programs and for spreadsheets. */
+/* report.c - a day's report as JSON and CSV. */
 #include "base/csv.h"
 #include "base/json/write.h"
 #include "base/text.h"
@@ -7,15 +7,14 @@
 
 #include <string.h>
 
-/* A value's text; empty where there is none. */
-static struct str text_of(const struct val *v)
+static struct str report_text(const struct val *v)
 {
     return v->type == VAL_TEXT ? v->s : (struct str){ 0 };
 }
 
 /* --- one day, without its differences --- */
 
-static void out_head(struct buf *b, const struct row *row)
+static void report_out_head(struct buf *b, const struct row *row)
 {
     const struct val *c = row->col;
     bool done = str_eq(c[4].s, str_of(day_phase_name(DAY_DONE)));
@@ -32,22 +31,22 @@ static void out_head(struct buf *b, const struct row *row)
     out_int(b, "checked", c[10].i);
     out_int(b, "differences", c[11].i);
     out_int(b, "healed", c[12].i);
-    out_text(b, "error", text_of(&c[13]));
+    out_text(b, "error", report_text(&c[13]));
     out_time(b, "startedAt", c[14].i);
     out_time(b, "updatedAt", c[15].i);
     out_time(b, "endedAt", c[16].type == VAL_INT ? c[16].i : 0);
 }
 
-struct days {
+struct report_days {
     struct buf *out;
     int limit, count;
     bool more;
     char last[DAY_TEXT + 1];
 };
 
-static enum err add_day(void *ctx, const struct row *row)
+static enum err report_add_day(void *ctx, const struct row *row)
 {
-    struct days *d = ctx;
+    struct report_days *d = ctx;
     struct str day = row->col[0].s;
 
     if (d->count == d->limit) {
@@ -55,7 +54,7 @@ static enum err add_day(void *ctx, const struct row *row)
         return OK;
     }
     buf_add(d->out, d->count++ ? S(",{") : S("{"));
-    out_head(d->out, row);
+    report_out_head(d->out, row);
     buf_char(d->out, '}');
     if (day.n <= DAY_TEXT)
         memcpy(d->last, day.p, day.n);
@@ -67,12 +66,12 @@ enum err reconcile_list(struct tx *tx, struct arena *a, struct str before, int l
 {
     struct val v[] = { V_TEXT(before.n ? before : S("~")), V_INT(limit + 1) };
     struct buf b;
-    struct days d = { .out = &b, .limit = limit };
+    struct report_days d = { .out = &b, .limit = limit };
     enum err e;
 
     buf_init(&b, LIMIT_RECONCILE_REPORT);
     buf_add(&b, S("{\"data\":["));
-    e = tx_each(tx, STMT_reconcile_page, v, COUNT(v), add_day, &d);
+    e = tx_each(tx, STMT_reconcile_page, v, COUNT(v), report_add_day, &d);
     buf_char(&b, ']');
     out_text(&b, "nextCursor", d.more ? str_of(d.last) : (struct str){ 0 });
     buf_char(&b, '}');
@@ -82,31 +81,31 @@ enum err reconcile_list(struct tx *tx, struct arena *a, struct str before, int l
 
 /* --- JSON --- */
 
-struct reconcile_report_list {
+struct report_items {
     struct buf *out;
     int64_t count;
 };
 
-static void begin_one(struct reconcile_report_list *l)
+static void report_begin_item(struct report_items *l)
 {
     buf_add(l->out, l->count++ ? S(",{") : S("{"));
 }
 
-/* Of a row of reconcile_totals_read. */
-static bool net_of(const struct val *c, int64_t *ret_net)
+/* c: a row of reconcile_totals_read. */
+static bool report_net(const struct val *c, int64_t *ret_net)
 {
     return minor_net(minor_of(&c[4]), minor_of(&c[5]), minor_of(&c[6]), ret_net);
 }
 
-static enum err add_total(void *ctx, const struct row *row)
+static enum err report_add_total(void *ctx, const struct row *row)
 {
-    struct reconcile_report_list *l = ctx;
+    struct report_items *l = ctx;
     const struct val *c = row->col;
     int64_t net;
 
-    if (!net_of(c, &net))
+    if (!report_net(c, &net))
         return ERR_SUM_TOO_LARGE;
-    begin_one(l);
+    report_begin_item(l);
     out_text(l->out, "gateway", c[0].s);
     out_text(l->out, "side", c[1].s);
     out_text(l->out, "currency", c[2].s);
@@ -119,28 +118,28 @@ static enum err add_total(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err add_difference(void *ctx, const struct row *row)
+static enum err report_add_difference(void *ctx, const struct row *row)
 {
-    struct reconcile_report_list *l = ctx;
+    struct report_items *l = ctx;
     const struct val *c = row->col;
 
-    begin_one(l);
+    report_begin_item(l);
     out_text(l->out, "kind", c[1].s);
     out_text(l->out, "state", c[8].s);
     out_text(l->out, "gateway", c[2].s);
     out_val_uuid(l->out, "paymentId", &c[3]);
-    out_text(l->out, "gatewayTransactionId", text_of(&c[4]));
-    out_text(l->out, "currency", text_of(&c[5]));
-    out_text(l->out, "ours", text_of(&c[6]));
-    out_text(l->out, "theirs", text_of(&c[7]));
+    out_text(l->out, "gatewayTransactionId", report_text(&c[4]));
+    out_text(l->out, "currency", report_text(&c[5]));
+    out_text(l->out, "ours", report_text(&c[6]));
+    out_text(l->out, "theirs", report_text(&c[7]));
     out_time(l->out, "at", c[9].i);
     buf_char(l->out, '}');
     return OK;
 }
 
-/* What an earlier run left is not this one's. */
-static enum err each_of_day(struct tx *tx, enum stmt stmt, const struct row *head, bool bounded,
-                            tx_each_fn each, struct reconcile_report_list *l)
+/* In the phase DAY_CLEAR the rows are still those of an earlier run: they are not shown. */
+static enum err report_each(struct tx *tx, enum stmt stmt, const struct row *head, bool bounded,
+                            tx_each_fn each, struct report_items *l)
 {
     struct val v[] = { head->col[0], V_INT(LIMIT_RECONCILE_KEPT) };
 
@@ -153,7 +152,7 @@ static enum err each_of_day(struct tx *tx, enum stmt stmt, const struct row *hea
 enum err reconcile_show(struct tx *tx, struct arena *a, struct str day, struct str *ret_json)
 {
     struct buf b;
-    struct reconcile_report_list l = { .out = &b };
+    struct report_items l = { .out = &b };
     struct row row;
     enum err e = TX_ROW(tx, STMT_reconcile_get, &row, V_TEXT(day));
 
@@ -161,15 +160,15 @@ enum err reconcile_show(struct tx *tx, struct arena *a, struct str day, struct s
         return e;
     buf_init(&b, LIMIT_RECONCILE_REPORT);
     buf_char(&b, '{');
-    out_head(&b, &row);
+    report_out_head(&b, &row);
     out_name(&b, "totals");
     buf_char(&b, '[');
-    e = each_of_day(tx, STMT_reconcile_totals_read, &row, false, add_total, &l);
+    e = report_each(tx, STMT_reconcile_totals_read, &row, false, report_add_total, &l);
     buf_char(&b, ']');
     out_name(&b, "found");
     buf_char(&b, '[');
     if (!e)
-        e = each_of_day(tx, STMT_reconcile_differences_read, &row, true, add_difference, &l);
+        e = report_each(tx, STMT_reconcile_differences_read, &row, true, report_add_difference, &l);
     buf_char(&b, ']');
     out_int(&b, "notShown", row.col[11].i + row.col[12].i - l.count);
     buf_char(&b, '}');
@@ -179,18 +178,18 @@ enum err reconcile_show(struct tx *tx, struct arena *a, struct str day, struct s
 
 /* --- CSV --- */
 
-/* A spreadsheet takes =, +, - and @ at the start of a cell for a formula, also behind a tab or a
- * line's end; an apostrophe makes it text. Numbers of ours are written by cell_int(). */
-static bool is_formula(struct str s)
+/* A spreadsheet reads a cell that starts with =, +, - or @ as a formula, also after a tab or a line
+ * end; an apostrophe makes it text. Our numbers are written by cell_int(). */
+static bool csv_is_formula(struct str s)
 {
     return s.n && (strchr("=+-@\t\r\n", s.p[0]) != NULL);
 }
 
-static void reconcile_report_cell(struct buf *b, struct str s)
+static void cell_text(struct buf *b, struct str s)
 {
     if (b->n && b->p[b->n - 1] != '\n')
         buf_char(b, ',');
-    csv_field(b, s, is_formula(s));
+    csv_field(b, s, csv_is_formula(s));
 }
 
 static void cell_int(struct buf *b, int64_t n)
@@ -206,62 +205,62 @@ static void cell_time(struct buf *b, int64_t ms)
 
     if (ms)
         time_text(ms, text);
-    reconcile_report_cell(b, str_of(text));
+    cell_text(b, str_of(text));
 }
 
-static void end_line(struct buf *b)
+static void csv_end_line(struct buf *b)
 {
     buf_add(b, S("\r\n"));
 }
 
 static enum err csv_difference(void *ctx, const struct row *row)
 {
-    struct buf *b = ((struct reconcile_report_list *)ctx)->out;
+    struct buf *b = ((struct report_items *)ctx)->out;
     const struct val *c = row->col;
     char id[UUID_TEXT + 1] = "";
     struct uuid payment;
 
     if (c[3].type == VAL_BLOB && uuid_of_bytes(c[3].s, &payment))
         uuid_text(payment, id);
-    reconcile_report_cell(b, S("difference"));
-    reconcile_report_cell(b, c[2].s);
-    reconcile_report_cell(b, text_of(&c[5]));
-    reconcile_report_cell(b, c[1].s);
-    reconcile_report_cell(b, c[8].s);
-    reconcile_report_cell(b, str_of(id));
-    reconcile_report_cell(b, text_of(&c[4]));
-    reconcile_report_cell(b, text_of(&c[6]));
-    reconcile_report_cell(b, text_of(&c[7]));
+    cell_text(b, S("difference"));
+    cell_text(b, c[2].s);
+    cell_text(b, report_text(&c[5]));
+    cell_text(b, c[1].s);
+    cell_text(b, c[8].s);
+    cell_text(b, str_of(id));
+    cell_text(b, report_text(&c[4]));
+    cell_text(b, report_text(&c[6]));
+    cell_text(b, report_text(&c[7]));
     for (int i = 0; i < 5; i++)
-        reconcile_report_cell(b, S(""));
+        cell_text(b, S(""));
     cell_time(b, c[9].i);
-    end_line(b);
+    csv_end_line(b);
     return OK;
 }
 
 static enum err csv_total(void *ctx, const struct row *row)
 {
-    struct buf *b = ((struct reconcile_report_list *)ctx)->out;
+    struct buf *b = ((struct report_items *)ctx)->out;
     const struct val *c = row->col;
     int64_t net;
 
-    if (!net_of(c, &net))
+    if (!report_net(c, &net))
         return ERR_SUM_TOO_LARGE;
-    reconcile_report_cell(b, S("total"));
-    reconcile_report_cell(b, c[0].s);
-    reconcile_report_cell(b, c[2].s);
-    reconcile_report_cell(b, c[1].s);
+    cell_text(b, S("total"));
+    cell_text(b, c[0].s);
+    cell_text(b, c[2].s);
+    cell_text(b, c[1].s);
     for (int i = 0; i < 5; i++)
-        reconcile_report_cell(b, S(""));
+        cell_text(b, S(""));
     for (int i = 3; i < 7; i++)
         cell_int(b, c[i].i);
     cell_int(b, net);
-    reconcile_report_cell(b, S(""));
-    end_line(b);
+    cell_text(b, S(""));
+    csv_end_line(b);
     return OK;
 }
 
-/* Both languages in the first line: it is for people. */
+/* The first line is in both languages, for people. */
 static void csv_head(struct buf *b)
 {
     static const char *const names[] = {
@@ -288,13 +287,13 @@ static void csv_head(struct buf *b)
         buf_add(b, str_of(names[i]));
         buf_char(b, '"');
     }
-    end_line(b);
+    csv_end_line(b);
 }
 
 enum err reconcile_show_csv(struct tx *tx, struct arena *a, struct str day, struct str *ret_csv)
 {
     struct buf b;
-    struct reconcile_report_list l = { .out = &b };
+    struct report_items l = { .out = &b };
     struct row row;
     enum err e = TX_ROW(tx, STMT_reconcile_get, &row, V_TEXT(day));
 
@@ -302,9 +301,9 @@ enum err reconcile_show_csv(struct tx *tx, struct arena *a, struct str day, stru
         return e;
     buf_init(&b, LIMIT_RECONCILE_REPORT);
     csv_head(&b);
-    e = each_of_day(tx, STMT_reconcile_totals_read, &row, false, csv_total, &l);
+    e = report_each(tx, STMT_reconcile_totals_read, &row, false, csv_total, &l);
     if (!e)
-        e = each_of_day(tx, STMT_reconcile_differences_read, &row, true, csv_difference, &l);
+        e = report_each(tx, STMT_reconcile_differences_read, &row, true, csv_difference, &l);
     *ret_csv = out_done(&b, a);
     return e ? e : ret_csv->p ? OK : ERR_NO_MEMORY;
 }

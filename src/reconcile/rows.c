@@ -1,4 +1,4 @@
-/* rows.c - rows of reconciliation, and back. */
+/* rows.c - the rows of a reconciliation: the day with its place, our payments, and the sums. */
 #include "reconcile/run.h"
 
 #include <assert.h>
@@ -54,7 +54,7 @@ enum err day_read(struct tx *tx, struct str text, struct day *ret_day)
     return OK;
 }
 
-enum err day_step(struct tx *tx, const struct day *d, const struct stride *s, int64_t now_ms)
+enum err day_step(struct tx *tx, const struct day *d, const struct progress *s, int64_t now_ms)
 {
     return TX_DO(tx, STMT_reconcile_step, 1, V_TEXT(str_of(phases[s->phase])),
                  V_TEXT(str_of(s->place)), V_INT(s->theirs), V_INT(s->ours), V_INT(s->checked),
@@ -131,7 +131,7 @@ static enum err total_add(struct total *x, struct minor captured, struct minor r
                : ERR_SUM_TOO_LARGE;
 }
 
-/* Only money that was taken counts: what never came to that has nothing to add up. */
+/* Only captured payments count. */
 enum err totals_ours(struct totals *t, const struct our_payment *p)
 {
     const struct books_ours *b = &p->books;

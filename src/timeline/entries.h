@@ -1,11 +1,11 @@
-/* entries.h - the parts of a timeline. Only timeline*.c include this.
+/* entries.h - what the files of timeline/ share. Only they include this.
  *
- *   timeline.c         asks each source, puts them in order, writes JSON
- *   rows.c    the payment's own rows: operations, tries, replays, what people did
- *   state.c   how it moved: changes, refunds, disputes, objects at the gateway
- *   queue.c   what came in and what went out: events, failures, dead letters, notices
- *   titles.c   what each kind is called, in both languages
- *   text.c    an entry, and texts that outsiders wrote */
+ *   timeline.c   reads each source, sorts the entries, writes JSON
+ *   rows.c       the payment's own rows: operations, tries, replays, acts of people
+ *   state.c      state changes, refunds, disputes, objects at the gateway
+ *   queue.c      events, failed tries, dead letters, notifications
+ *   titles.c     the title of each kind, in both languages
+ *   text.c       one entry, and texts from outside */
 #pragma once
 
 #include "base/json/write.h"
@@ -37,40 +37,45 @@ enum timeline_result {
     RESULT_SKIPPED,
 };
 
-/* --- what each kind is called --- */
+/* --- kinds and their titles --- */
 
 struct timeline_kind {
     enum timeline_lane lane;
     const char *name;    /* unique in its lane */
-    int rank;            /* among those of one millisecond */
-    const char *en, *ja; /* its title; what it is about may follow behind a colon */
+    int rank;            /* the order within one millisecond */
+    const char *en, *ja; /* the title; entry.about may follow after a colon */
 };
 
-/* The last of a lane is what fits all else. */
+/* An unknown name gets the last kind of its lane. */
 const struct timeline_kind *timeline_kind_of(enum timeline_lane lane, struct str name);
 const char *timeline_lane_name(enum timeline_lane l);
 const char *timeline_result_name(enum timeline_result r);
 
+/* --- values of a row --- */
+
+bool val_is_word(const struct val *v, struct str word);
+int64_t val_number(const struct val *v); /* NULL: 0 */
+
 /* --- one entry --- */
 
 struct entry {
-    int64_t at_ms, ended_ms; /* 0: it has not ended, or has no length */
+    int64_t at_ms, ended_ms; /* ended_ms 0: not ended, or without a duration */
     const struct timeline_kind *kind;
-    struct str about; /* behind the title; may be empty */
+    struct str about; /* after the title; may be empty */
     enum timeline_result result;
     int64_t times;
     struct str ref;    /* may be empty */
-    int64_t ms;        /* -1: not known */
+    int64_t ms;        /* the duration; -1: not known */
     struct str detail; /* a JSON object */
-    size_t order;      /* as it was read: the last word */
+    size_t order;      /* in which it was read: decides among equals */
 };
 
-enum { TIMELINE_SOURCES = 13 }; /* each gives LIMIT_TIMELINE_ROWS at most */
-enum { TIMELINE_TWICE = 6 };    /* events and what changes come as two, and some to spare */
+enum { TIMELINE_SOURCES = 13 }; /* each has at most LIMIT_TIMELINE_ROWS */
+enum { TIMELINE_TWICE = 6 };    /* events and changing objects are two entries each; with reserve */
 enum { TIMELINE_ENTRIES = (TIMELINE_SOURCES + TIMELINE_TWICE) * LIMIT_TIMELINE_ROWS };
 enum { TIMELINE_MESSAGES = 6 * LIMIT_TIMELINE_ROWS };
 
-/* A row of a source: it is looked at when its statement has ended, since looking may ask more. */
+/* A row of a source. It is processed after its statement has ended, since that may run others. */
 enum { TIMELINE_COLUMNS = 13 };
 struct kept {
     struct val v[TIMELINE_COLUMNS];
@@ -87,7 +92,7 @@ struct message_of {
     struct str kind; /* empty: not known */
 };
 
-struct revival { /* an operator called a dead letter back */
+struct revival { /* an operator retried a dead letter */
     struct uuid message;
     int64_t at_ms;
 };
@@ -98,45 +103,45 @@ struct timeline {
     struct payment payment;
     struct entry *entries; /* TIMELINE_ENTRIES of them */
     size_t count;
-    struct entry nowhere; /* what found no room */
+    struct entry nowhere; /* receives entries beyond the limit */
     bool truncated;
-    enum err err; /* the first that a row met */
+    enum err err; /* the first error of a row */
 
     size_t detail_bytes; /* of all entries */
-    struct kept *rows;   /* of the source that is being read */
+    struct kept *rows;   /* of the current source */
     size_t row_count;
-    struct kept *audit; /* the newest first: what became of operations stands there, too */
+    struct kept *audit; /* newest first; also has the results of operations */
     size_t audit_count;
     struct kept *notices;
     size_t notice_count;
-    bool is_sent[LIMIT_TIMELINE_ROWS]; /* of notices: there is a send of it */
+    bool is_sent[LIMIT_TIMELINE_ROWS]; /* of notices: it has a send */
     struct person people[LIMIT_TIMELINE_PEOPLE];
     size_t person_count;
-    struct message_of *messages; /* whose failed tries are looked for */
+    struct message_of *messages; /* whose failed tries are read */
     size_t message_count;
     struct revival revivals[LIMIT_TIMELINE_ROWS];
     size_t revival_count;
 };
 
-/* Rows of a source, the newest first; one more than are shown says that there are more. */
+/* Calls `each` for the rows of a source, newest first. Sets `truncated` if there are more. */
 typedef void (*timeline_row)(struct timeline *t, const struct val *v);
 enum err timeline_each(struct timeline *t, enum stmt stmt, timeline_row each);
 
-/* The same of a bulk statement; of what it finds the first LIMIT_TIMELINE_ROWS. */
+/* The same for a bulk statement and its first LIMIT_TIMELINE_ROWS rows. */
 enum err timeline_each_of(struct timeline *t, enum stmt stmt, const struct val *v, size_t rows,
                           size_t columns, timeline_row each);
 
 struct entry *timeline_add(struct timeline *t, enum timeline_lane lane, struct str kind,
                            int64_t at_ms);
-void timeline_ended(struct entry *e, int64_t ended_ms);         /* 0: it has not */
-struct str timeline_uuid(struct timeline *t, struct str bytes); /* as text; empty: it is none */
-/* Failed tries of this message belong to the payment. */
+void timeline_ended(struct entry *e, int64_t ended_ms);         /* 0: not ended */
+struct str timeline_uuid(struct timeline *t, struct str bytes); /* as text; empty: not a UUID */
+/* Shows the failed tries of this message, too. */
 void timeline_message(struct timeline *t, struct uuid id, struct str kind);
 
-/* The object of details: begin, out_...(), end. Those of all entries together have their limit. */
+/* The details object: begin, out_...(), end. The details of all entries share one size limit. */
 void detail_begin(struct buf *b);
 void detail_end(struct timeline *t, struct entry *e, struct buf *b);
-/* What outsiders may have written: cut, no card, no mail address. */
+/* For text that may come from outside: shortened, without card data and mail addresses. */
 void detail_words(struct buf *b, const char *name, const struct val *v);
 void detail_number(struct buf *b, const char *name, const struct val *v); /* NULL: left out */
 

@@ -1,21 +1,11 @@
-/* queue.c - what came in and what went out: the provider's events, tries of the queue that
- * failed, dead letters, and what people were told. */
+/* queue.c - entries of the provider's events, failed tries of the queue, dead letters, and
+ * notifications. */
 #include "event/refetch.h"
 #include "notify/contact.h"
 #include "timeline/entries.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int64_t number_of(const struct val *v)
-{
-    return v->type == VAL_INT ? v->i : 0;
-}
-
-static bool is_word(const struct val *v, struct str word)
-{
-    return v->type == VAL_TEXT && str_eq(v->s, word);
-}
 
 /* --- events --- */
 
@@ -24,15 +14,15 @@ enum { EVENT_MESSAGE = EVENT_AT + 1, EVENT_TIMES, EVENT_LAST };
 
 enum timeline_result timeline_event_result(const struct val *outcome)
 {
-    if (is_word(outcome, S("applied")))
+    if (val_is_word(outcome, S("applied")))
         return RESULT_OK;
-    if (is_word(outcome, S("superseded")))
+    if (val_is_word(outcome, S("superseded")))
         return RESULT_SUPERSEDED;
-    return is_word(outcome, S("dead")) ? RESULT_DEAD : RESULT_IGNORED;
+    return val_is_word(outcome, S("dead")) ? RESULT_DEAD : RESULT_IGNORED;
 }
 
-/* How often it came again is known, and when it last did. */
-static void add_duplicates(struct timeline *t, const struct val *v)
+/* One entry for all duplicates: their number, and the time of the last one. */
+static void queue_add_duplicates(struct timeline *t, const struct val *v)
 {
     struct entry *e = timeline_add(t, LANE_WEBHOOK, S("duplicate"), v[EVENT_LAST].i);
     struct buf b;
@@ -46,7 +36,7 @@ static void add_duplicates(struct timeline *t, const struct val *v)
     detail_end(t, e, &b);
 }
 
-static void add_event(struct timeline *t, const struct val *v)
+static void queue_add_event(struct timeline *t, const struct val *v)
 {
     struct entry *e = timeline_add(t, LANE_WEBHOOK, S("event"), v[EVENT_RECEIVED].i);
     struct uuid message;
@@ -55,16 +45,16 @@ static void add_event(struct timeline *t, const struct val *v)
     e->result = timeline_event_result(&v[EVENT_OUTCOME]);
     e->about = v[EVENT_TYPE].s;
     e->ref = v[EVENT_ID].s;
-    timeline_ended(e, number_of(&v[EVENT_AT]));
+    timeline_ended(e, val_number(&v[EVENT_AT]));
     detail_begin(&b);
     detail_words(&b, "type", &v[EVENT_TYPE]);
     detail_words(&b, "outcome", &v[EVENT_OUTCOME]);
     detail_words(&b, "what", &v[EVENT_DETAIL]);
-    if (number_of(&v[EVENT_CREATED]))
+    if (val_number(&v[EVENT_CREATED]))
         out_time(&b, "createdAt", v[EVENT_CREATED].i);
     detail_end(t, e, &b);
-    if (number_of(&v[EVENT_TIMES]))
-        add_duplicates(t, v);
+    if (val_number(&v[EVENT_TIMES]))
+        queue_add_duplicates(t, v);
     if (!uuid_of_bytes(v[EVENT_MESSAGE].s, &message))
         return;
     timeline_message(t, message, S("stripe.event"));
@@ -73,7 +63,7 @@ static void add_event(struct timeline *t, const struct val *v)
 
 /* --- dead letters --- */
 
-static void add_letter(struct timeline *t, const struct val *v)
+static void queue_add_dead_letter(struct timeline *t, const struct val *v)
 {
     struct entry *e = timeline_add(t, LANE_QUEUE, S("dead_letter"), v[6].i);
     struct uuid id;
@@ -92,9 +82,9 @@ static void add_letter(struct timeline *t, const struct val *v)
         timeline_message(t, id, v[1].s);
 }
 
-/* --- what people were told --- */
+/* --- notifications --- */
 
-static enum timeline_result send_result(const struct val *status)
+static enum timeline_result queue_send_result(const struct val *status)
 {
     static const struct {
         const char *word;
@@ -105,14 +95,14 @@ static enum timeline_result send_result(const struct val *status)
     };
 
     for (size_t i = 0; i < COUNT(words); i++)
-        if (is_word(status, str_of(words[i].word)))
+        if (val_is_word(status, str_of(words[i].word)))
             return words[i].result;
     return RESULT_UNKNOWN;
 }
 
 enum { NOTICE_ID, NOTICE_TYPE, NOTICE_LANGUAGE, NOTICE_CREATED, NOTICE_RECORDED };
 
-static void keep_notice(struct timeline *t, const struct val *v)
+static void queue_keep_notice(struct timeline *t, const struct val *v)
 {
     struct uuid id;
 
@@ -121,8 +111,8 @@ static void keep_notice(struct timeline *t, const struct val *v)
         timeline_message(t, id, S("notify"));
 }
 
-/* Nobody to send it to, or no transport: then the row is all there is. */
-static void add_unsent(struct timeline *t, const struct val *v)
+/* A notification without a send: it has no target, or there is no transport. */
+static void queue_add_unsent(struct timeline *t, const struct val *v)
 {
     struct entry *e = timeline_add(t, LANE_NOTIFICATION, S("notification"), v[NOTICE_CREATED].i);
     struct buf b;
@@ -139,7 +129,7 @@ static void add_unsent(struct timeline *t, const struct val *v)
 enum { SEND_ID, SEND_OF, SEND_CHANNEL, SEND_TARGET, SEND_STATUS, SEND_TRIES, SEND_WHY };
 enum { SEND_CREATED = SEND_WHY + 1, SEND_UPDATED };
 
-static const struct val *notice_of(struct timeline *t, struct str id)
+static const struct val *queue_notice_of_send(struct timeline *t, struct str id)
 {
     for (size_t i = 0; i < t->notice_count; i++)
         if (str_eq(t->notices[i].v[NOTICE_ID].s, id)) {
@@ -149,7 +139,7 @@ static const struct val *notice_of(struct timeline *t, struct str id)
     return NULL;
 }
 
-static void out_send(struct buf *b, const struct val *notice, const struct val *v)
+static void queue_out_send(struct buf *b, const struct val *notice, const struct val *v)
 {
     char masked[MASKED_MAX];
 
@@ -161,45 +151,45 @@ static void out_send(struct buf *b, const struct val *notice, const struct val *
     detail_words(b, "why", &v[SEND_WHY]);
 }
 
-static void add_send(struct timeline *t, const struct val *v)
+static void queue_add_send(struct timeline *t, const struct val *v)
 {
-    const struct val *notice = notice_of(t, v[SEND_OF].s);
+    const struct val *notice = queue_notice_of_send(t, v[SEND_OF].s);
     struct entry *e = timeline_add(t, LANE_NOTIFICATION, S("notification"), v[SEND_CREATED].i);
     struct uuid id;
     struct buf b;
 
-    e->result = send_result(&v[SEND_STATUS]);
+    e->result = queue_send_result(&v[SEND_STATUS]);
     e->about = notice ? notice[NOTICE_TYPE].s : (struct str){ 0 };
     e->ref = timeline_uuid(t, v[SEND_OF].s);
     timeline_ended(e, e->result == RESULT_WAITING ? 0 : v[SEND_UPDATED].i);
     detail_begin(&b);
-    out_send(&b, notice, v);
+    queue_out_send(&b, notice, v);
     detail_end(t, e, &b);
     if (uuid_of_bytes(v[SEND_ID].s, &id))
         timeline_message(t, id, v[SEND_CHANNEL].s);
 }
 
-static enum err read_notices(struct timeline *t)
+static enum err queue_read_notices(struct timeline *t)
 {
     struct val ids[LIMIT_TIMELINE_ROWS];
-    enum err e = timeline_each(t, STMT_timeline_notices, keep_notice);
+    enum err e = timeline_each(t, STMT_timeline_notices, queue_keep_notice);
 
     for (size_t i = 0; i < t->notice_count; i++)
         ids[i] = t->notices[i].v[NOTICE_ID];
     if (!e)
-        e = timeline_each_of(t, STMT_timeline_sends, ids, t->notice_count, 1, add_send);
+        e = timeline_each_of(t, STMT_timeline_sends, ids, t->notice_count, 1, queue_add_send);
     for (size_t i = 0; !e && i < t->notice_count; i++)
         if (!t->is_sent[i])
-            add_unsent(t, t->notices[i].v);
+            queue_add_unsent(t, t->notices[i].v);
     return e;
 }
 
-/* --- tries that failed --- */
+/* --- failed tries --- */
 
 enum { FAILURE_OF, FAILURE_ATTEMPT, FAILURE_AT, FAILURE_ERROR };
 
-/* What is known of several ways (an event, and the letter that it was) is looked for once. */
-static int by_message(const void *a, const void *b)
+/* A message may be in the list twice, as event and dead letter: the one with a kind sorts first. */
+static int queue_by_message(const void *a, const void *b)
 {
     int order = uuid_order(a, b);
     const struct message_of *x = a, *y = b;
@@ -207,7 +197,7 @@ static int by_message(const void *a, const void *b)
     return order ? order : (x->kind.n < y->kind.n) - (x->kind.n > y->kind.n);
 }
 
-static struct str kind_of(const struct timeline *t, struct str id)
+static struct str queue_message_kind(const struct timeline *t, struct str id)
 {
     struct message_of key = { 0 };
     const struct message_of *m;
@@ -218,13 +208,13 @@ static struct str kind_of(const struct timeline *t, struct str id)
     return m ? m->kind : (struct str){ 0 };
 }
 
-static void add_failure(struct timeline *t, const struct val *v)
+static void queue_add_failure(struct timeline *t, const struct val *v)
 {
     struct entry *e = timeline_add(t, LANE_QUEUE, S("try"), v[FAILURE_AT].i);
     struct buf b;
 
     e->result = RESULT_FAILED;
-    e->about = kind_of(t, v[FAILURE_OF].s);
+    e->about = queue_message_kind(t, v[FAILURE_OF].s);
     e->ref = timeline_uuid(t, v[FAILURE_OF].s);
     detail_begin(&b);
     detail_number(&b, "attempt", &v[FAILURE_ATTEMPT]);
@@ -232,24 +222,24 @@ static void add_failure(struct timeline *t, const struct val *v)
     detail_end(t, e, &b);
 }
 
-static void drop_repeats(struct timeline *t)
+static void queue_drop_repeats(struct timeline *t)
 {
     size_t n = 0;
 
-    qsort(t->messages, t->message_count, sizeof(*t->messages), by_message);
+    qsort(t->messages, t->message_count, sizeof(*t->messages), queue_by_message);
     for (size_t i = 0; i < t->message_count; i++)
         if (!n || !uuid_eq(t->messages[n - 1].id, t->messages[i].id))
             t->messages[n++] = t->messages[i];
     t->message_count = n;
 }
 
-/* The newest first: ids grow with the time. */
-static enum err read_failures(struct timeline *t)
+/* Newest first: ids grow with time. */
+static enum err queue_read_failures(struct timeline *t)
 {
     struct val *v;
     size_t n;
 
-    drop_repeats(t);
+    queue_drop_repeats(t);
     n = t->message_count;
     v = arena_alloc(t->arena, n + 1, 2 * sizeof(*v));
     if (!v)
@@ -258,11 +248,11 @@ static enum err read_failures(struct timeline *t)
         v[2 * i] = v_uuid(&t->messages[n - 1 - i].id);
         v[2 * i + 1] = V_INT(LIMIT_TIMELINE_TRIES);
     }
-    return timeline_each_of(t, STMT_timeline_failures, v, n, 2, add_failure);
+    return timeline_each_of(t, STMT_timeline_failures, v, n, 2, queue_add_failure);
 }
 
-/* A letter that was called back is none any more; that it died stands in its last try before. */
-static void add_death(struct timeline *t, const struct revival *r)
+/* A retried dead letter has no row any more: its death is taken from its last try before. */
+static void queue_add_death(struct timeline *t, const struct revival *r)
 {
     struct str id = timeline_uuid(t, uuid_bytes(&r->message));
     const struct entry *last = NULL;
@@ -287,15 +277,18 @@ static void add_death(struct timeline *t, const struct revival *r)
 
 enum err timeline_traffic(struct timeline *t)
 {
-    enum err e = timeline_each(t, STMT_timeline_webhooks, add_event);
+    enum err e = timeline_each(t, STMT_timeline_webhooks, queue_add_event);
 
-    if (!e)
-        e = timeline_each(t, STMT_timeline_letters, add_letter);
-    if (!e)
-        e = read_notices(t);
-    if (!e)
-        e = read_failures(t);
+    if (e)
+        return e;
+    e = timeline_each(t, STMT_timeline_letters, queue_add_dead_letter);
+    if (e)
+        return e;
+    e = queue_read_notices(t);
+    if (e)
+        return e;
+    e = queue_read_failures(t);
     for (size_t i = 0; !e && i < t->revival_count; i++)
-        add_death(t, &t->revivals[i]);
+        queue_add_death(t, &t->revivals[i]);
     return e;
 }

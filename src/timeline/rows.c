@@ -1,23 +1,14 @@
-/* rows.c - what stands in the payment's own rows. The audit is read first: of an operation
- * it says whether it came out well, and what operators did stands nowhere else. */
+/* rows.c - entries of the payment's own rows: operations, tries, replays, acts of people. The audit
+ * log is read first: it has the results of operations, and the acts of operators are stored nowhere
+ * else. */
 #include "timeline/entries.h"
 
 #include <string.h>
 
-static int64_t number_of(const struct val *v)
-{
-    return v->type == VAL_INT ? v->i : 0;
-}
-
-static bool is_word(const struct val *v, struct str word)
-{
-    return v->type == VAL_TEXT && str_eq(v->s, word);
-}
-
 /* --- people --- */
 
-/* The token of the settings has no name of its own: its id is all zero (auth.h). */
-static void ask_name(struct timeline *t, struct person *p)
+/* The admin token of the settings has the id zero and no name (auth.h). */
+static void person_read_name(struct timeline *t, struct person *p)
 {
     static const struct uuid nobody;
     struct row row;
@@ -39,8 +30,8 @@ static void ask_name(struct timeline *t, struct person *p)
         t->err = e;
 }
 
-/* NULL: it says nobody, or there were too many of them. */
-static const struct person *person_of(struct timeline *t, const struct val *v)
+/* Returns NULL if the row names no person, or after LIMIT_TIMELINE_PEOPLE. */
+static const struct person *person_find(struct timeline *t, const struct val *v)
 {
     struct uuid id;
     struct person *p;
@@ -54,13 +45,13 @@ static const struct person *person_of(struct timeline *t, const struct val *v)
         return NULL;
     p = &t->people[t->person_count++];
     *p = (struct person){ .id = id };
-    ask_name(t, p);
+    person_read_name(t, p);
     return p;
 }
 
 static void out_person(struct timeline *t, struct buf *b, const struct val *v)
 {
-    const struct person *p = person_of(t, v);
+    const struct person *p = person_find(t, v);
 
     if (p)
         out_text(b, "by", p->name);
@@ -82,19 +73,19 @@ enum {
     AUDIT_COLUMNS
 };
 
-static void keep_audit(struct timeline *t, const struct val *v)
+static void audit_keep(struct timeline *t, const struct val *v)
 {
     memcpy(t->audit[t->audit_count++].v, v, AUDIT_COLUMNS * sizeof(*v));
 }
 
-/* The line of an operation: written with its end, by whoever's key it was. NULL: it has none. */
-static const struct val *audit_of(const struct timeline *t, const char *keyword,
-                                  const struct val *ended, const struct val *key)
+/* Returns the audit line of an operation, which has its end time and its key, or NULL. */
+static const struct val *audit_of_operation(const struct timeline *t, const char *keyword,
+                                            const struct val *ended, const struct val *key)
 {
     for (size_t i = 0; i < t->audit_count; i++) {
         const struct val *v = t->audit[i].v;
 
-        if (is_word(&v[AUDIT_OPERATION], str_of(keyword)) && v[AUDIT_AT].i == ended->i &&
+        if (val_is_word(&v[AUDIT_OPERATION], str_of(keyword)) && v[AUDIT_AT].i == ended->i &&
             v[AUDIT_KEY].type == key->type &&
             (key->type != VAL_BLOB || str_eq(v[AUDIT_KEY].s, key->s)))
             return v;
@@ -102,25 +93,25 @@ static const struct val *audit_of(const struct timeline *t, const char *keyword,
     return NULL;
 }
 
-static bool is_operation(const struct val *v)
+static bool audit_is_operation(const struct val *v)
 {
     for (enum op_kind k = 0; k < OP_KINDS; k++)
-        if (is_word(v, str_of(op_keyword(k))))
+        if (val_is_word(v, str_of(op_keyword(k))))
             return true;
     return false;
 }
 
-/* Of what was found out, not done: no row but this says so. */
-static bool is_finding(const struct val *v)
+/* Is this a failure that was detected, not an act? It is stored nowhere else. */
+static bool audit_is_finding(const struct val *v)
 {
-    return v[AUDIT_USER].type == VAL_NULL && is_word(&v[AUDIT_RESULT], S("failure")) &&
+    return v[AUDIT_USER].type == VAL_NULL && val_is_word(&v[AUDIT_RESULT], S("failure")) &&
            v[AUDIT_DETAIL].type == VAL_TEXT &&
            (str_starts(v[AUDIT_DETAIL].s, S("more was refunded")) ||
             str_starts(v[AUDIT_DETAIL].s, S("gateway_")));
 }
 
-/* "by the admin API: stripe.event 0199..., dead of: ...": the first id in it. */
-static bool id_in(struct str text, struct uuid *ret_id)
+/* The first id in a text like "by the admin API: stripe.event 0199..., dead of: ...". */
+static bool audit_id_in_text(struct str text, struct uuid *ret_id)
 {
     for (size_t i = 0; i + UUID_TEXT <= text.n; i++)
         if (uuid_parse((struct str){ text.p + i, UUID_TEXT }, ret_id))
@@ -128,7 +119,7 @@ static bool id_in(struct str text, struct uuid *ret_id)
     return false;
 }
 
-static void add_retry(struct timeline *t, const struct val *v)
+static void rows_add_retry(struct timeline *t, const struct val *v)
 {
     struct entry *e = timeline_add(t, LANE_QUEUE, S("retry"), v[AUDIT_AT].i);
     struct uuid message;
@@ -140,13 +131,13 @@ static void add_retry(struct timeline *t, const struct val *v)
     out_person(t, &b, &v[AUDIT_USER]);
     detail_words(&b, "what", &v[AUDIT_DETAIL]);
     detail_end(t, e, &b);
-    if (v[AUDIT_DETAIL].type != VAL_TEXT || !id_in(v[AUDIT_DETAIL].s, &message))
+    if (v[AUDIT_DETAIL].type != VAL_TEXT || !audit_id_in_text(v[AUDIT_DETAIL].s, &message))
         return;
     t->revivals[t->revival_count++] = (struct revival){ message, v[AUDIT_AT].i };
     timeline_message(t, message, (struct str){ 0 });
 }
 
-static struct str timeline_rows_lower(struct timeline *t, struct str s)
+static struct str rows_lower(struct timeline *t, struct str s)
 {
     struct str copy = arena_str(t->arena, s);
 
@@ -156,15 +147,15 @@ static struct str timeline_rows_lower(struct timeline *t, struct str s)
     return copy;
 }
 
-static void add_act(struct timeline *t, const struct val *v, enum timeline_lane lane)
+static void rows_add_act(struct timeline *t, const struct val *v, enum timeline_lane lane)
 {
-    struct str operation = timeline_rows_lower(t, v[AUDIT_OPERATION].s);
+    struct str operation = rows_lower(t, v[AUDIT_OPERATION].s);
     struct entry *e = timeline_add(
-        t, lane, is_operation(&v[AUDIT_OPERATION]) ? S("note") : operation, v[AUDIT_AT].i);
+        t, lane, audit_is_operation(&v[AUDIT_OPERATION]) ? S("note") : operation, v[AUDIT_AT].i);
     struct buf b;
 
-    e->times = number_of(&v[AUDIT_TIMES]);
-    e->result = is_word(&v[AUDIT_RESULT], S("success")) ? RESULT_OK : RESULT_FAILED;
+    e->times = val_number(&v[AUDIT_TIMES]);
+    e->result = val_is_word(&v[AUDIT_RESULT], S("success")) ? RESULT_OK : RESULT_FAILED;
     e->ref = v[AUDIT_SUBJECT].s;
     if (!str_eq(str_of(e->kind->name), operation))
         e->about = operation;
@@ -175,30 +166,31 @@ static void add_act(struct timeline *t, const struct val *v, enum timeline_lane 
     detail_end(t, e, &b);
 }
 
-/* Operations, disputes, receipts and replays are told by rows of their own. */
-static void add_audit(struct timeline *t, const struct val *v)
+/* Operations, disputes, receipts and replays have rows of their own. */
+static void rows_add_audit(struct timeline *t, const struct val *v)
 {
     const struct val *what = &v[AUDIT_OPERATION];
 
-    if (is_word(what, S("DLQ_RETRY")))
-        add_retry(t, v);
-    else if (is_word(what, S("DISPUTE")) || is_word(what, S("RECEIPT")) ||
-             is_word(what, S("EVENT_REPLAY")))
+    if (val_is_word(what, S("DLQ_RETRY")))
+        rows_add_retry(t, v);
+    else if (val_is_word(what, S("DISPUTE")) || val_is_word(what, S("RECEIPT")) ||
+             val_is_word(what, S("EVENT_REPLAY")))
         return;
-    else if (!is_operation(what))
-        add_act(t, v,
-                v[AUDIT_USER].type == VAL_BLOB || is_word(what, S("DLQ_DELETE")) ? LANE_OPERATOR
-                                                                                 : LANE_STATE);
-    else if (is_finding(v))
-        add_act(t, v, LANE_STATE);
+    else if (!audit_is_operation(what))
+        rows_add_act(t, v,
+                     v[AUDIT_USER].type == VAL_BLOB || val_is_word(what, S("DLQ_DELETE"))
+                         ? LANE_OPERATOR
+                         : LANE_STATE);
+    else if (audit_is_finding(v))
+        rows_add_act(t, v, LANE_STATE);
 }
 
-static enum err read_audit(struct timeline *t)
+static enum err audit_read(struct timeline *t)
 {
-    enum err e = timeline_each(t, STMT_timeline_audit, keep_audit);
+    enum err e = timeline_each(t, STMT_timeline_audit, audit_keep);
 
     for (size_t i = 0; !e && i < t->audit_count; i++) {
-        add_audit(t, t->audit[i].v);
+        rows_add_audit(t, t->audit[i].v);
         e = t->err;
     }
     return e;
@@ -223,20 +215,20 @@ enum {
     OP_COLUMNS
 };
 
-static enum timeline_result result_of(const struct val *v, const struct val *audit)
+static enum timeline_result operation_result(const struct val *v, const struct val *audit)
 {
-    if (is_word(&v[OP_PHASE], S("unknown")))
+    if (val_is_word(&v[OP_PHASE], S("unknown")))
         return RESULT_UNKNOWN;
-    if (!is_word(&v[OP_PHASE], S("done")))
+    if (!val_is_word(&v[OP_PHASE], S("done")))
         return RESULT_WAITING;
-    if (is_word(&v[OP_RESULT], S("nothing to do")))
+    if (val_is_word(&v[OP_RESULT], S("nothing to do")))
         return RESULT_SKIPPED;
-    if (!is_word(&v[OP_RESULT], S("done")))
+    if (!val_is_word(&v[OP_RESULT], S("done")))
         return RESULT_FAILED;
-    return audit && is_word(&audit[AUDIT_RESULT], S("failure")) ? RESULT_FAILED : RESULT_OK;
+    return audit && val_is_word(&audit[AUDIT_RESULT], S("failure")) ? RESULT_FAILED : RESULT_OK;
 }
 
-static const char *keyword_of(struct str kind)
+static const char *operation_keyword(struct str kind)
 {
     for (enum op_kind k = 0; k < OP_KINDS; k++)
         if (str_eq(str_of(op_name(k)), kind))
@@ -244,10 +236,10 @@ static const char *keyword_of(struct str kind)
     return "";
 }
 
-/* By a person who is no customer: in the operators' lane. Without anybody's key: our own. */
-static struct entry *add_operation_entry(struct timeline *t, const struct val *v)
+/* An operation of an operator is in the operators' lane; one without a user is our own. */
+static struct entry *rows_add_operation_entry(struct timeline *t, const struct val *v)
 {
-    const struct person *p = person_of(t, &v[OP_USER]);
+    const struct person *p = person_find(t, &v[OP_USER]);
     struct str kind = v[OP_KIND].s;
 
     if (v[OP_USER].type != VAL_BLOB)
@@ -257,16 +249,17 @@ static struct entry *add_operation_entry(struct timeline *t, const struct val *v
     return timeline_add(t, p && p->is_operator ? LANE_OPERATOR : LANE_CALL, kind, v[OP_CLAIMED].i);
 }
 
-static void add_operation(struct timeline *t, const struct val *v)
+static void rows_add_operation(struct timeline *t, const struct val *v)
 {
-    const struct val *audit = audit_of(t, keyword_of(v[OP_KIND].s), &v[OP_ENDED], &v[OP_KEY]);
-    struct entry *e = add_operation_entry(t, v);
+    const struct val *audit =
+        audit_of_operation(t, operation_keyword(v[OP_KIND].s), &v[OP_ENDED], &v[OP_KEY]);
+    struct entry *e = rows_add_operation_entry(t, v);
     struct uuid message;
     struct buf b;
 
-    e->result = result_of(v, audit);
+    e->result = operation_result(v, audit);
     e->ref = timeline_uuid(t, v[OP_ID].s);
-    timeline_ended(e, number_of(&v[OP_ENDED]));
+    timeline_ended(e, val_number(&v[OP_ENDED]));
     detail_begin(&b);
     out_person(t, &b, &v[OP_USER]);
     detail_number(&b, "amount", &v[OP_AMOUNT]);
@@ -287,7 +280,7 @@ static void add_operation(struct timeline *t, const struct val *v)
 
 /* --- replays and tries --- */
 
-static void add_replay(struct timeline *t, const struct val *v)
+static void rows_add_replay(struct timeline *t, const struct val *v)
 {
     struct entry *e = timeline_add(t, LANE_REPLAY, S("replay"), v[3].i);
     struct buf b;
@@ -315,21 +308,22 @@ enum {
     TRY_TIMES
 };
 
-/* What is not there is an answer to who asks; to who wants it moved it is none. */
+/* `absent` answers a query; for any other request it is a failure. */
 static enum timeline_result try_result(const struct val *v)
 {
     bool asks = str_starts(v[TRY_ASK].s, S("fetch"));
 
     if (v[TRY_RETRIED].i)
         return RESULT_RETRIED;
-    if (is_word(&v[TRY_OUTCOME], S("ok")) || (asks && is_word(&v[TRY_OUTCOME], S("absent"))))
+    if (val_is_word(&v[TRY_OUTCOME], S("ok")) ||
+        (asks && val_is_word(&v[TRY_OUTCOME], S("absent"))))
         return RESULT_OK;
-    if (is_word(&v[TRY_OUTCOME], S("uncertain")) || is_word(&v[TRY_OUTCOME], S("timeout")))
+    if (val_is_word(&v[TRY_OUTCOME], S("uncertain")) || val_is_word(&v[TRY_OUTCOME], S("timeout")))
         return RESULT_UNKNOWN;
     return RESULT_FAILED;
 }
 
-static void add_try(struct timeline *t, const struct val *v)
+static void rows_add_try(struct timeline *t, const struct val *v)
 {
     struct entry *e = timeline_add(t, LANE_GATEWAY, v[TRY_ASK].s, v[TRY_AT].i);
     struct buf b;
@@ -348,27 +342,27 @@ static void add_try(struct timeline *t, const struct val *v)
     detail_end(t, e, &b);
 }
 
-/* --- events that somebody had applied once more --- */
+/* --- events that were applied once more --- */
 
 enum { AGAIN_EVENT, AGAIN_TYPE, AGAIN_AT, AGAIN_ENDED, AGAIN_OUTCOME, AGAIN_DETAIL, AGAIN_WAS };
 enum { AGAIN_USER = AGAIN_WAS + 1, AGAIN_REDRIVE };
 
-static enum timeline_result again_result(const struct val *outcome)
+static enum timeline_result event_replay_result(const struct val *outcome)
 {
     if (outcome->type != VAL_TEXT)
         return RESULT_WAITING;
-    return is_word(outcome, S("retried")) ? RESULT_RETRIED : timeline_event_result(outcome);
+    return val_is_word(outcome, S("retried")) ? RESULT_RETRIED : timeline_event_result(outcome);
 }
 
-static void add_event_replay(struct timeline *t, const struct val *v)
+static void rows_add_event_replay(struct timeline *t, const struct val *v)
 {
     struct entry *e = timeline_add(t, LANE_OPERATOR, S("event_replay"), v[AGAIN_AT].i);
     struct buf b;
 
-    e->result = again_result(&v[AGAIN_OUTCOME]);
+    e->result = event_replay_result(&v[AGAIN_OUTCOME]);
     e->about = v[AGAIN_TYPE].type == VAL_TEXT ? v[AGAIN_TYPE].s : (struct str){ 0 };
     e->ref = v[AGAIN_EVENT].s;
-    timeline_ended(e, number_of(&v[AGAIN_ENDED]));
+    timeline_ended(e, val_number(&v[AGAIN_ENDED]));
     detail_begin(&b);
     out_person(t, &b, &v[AGAIN_USER]);
     detail_words(&b, "outcome", &v[AGAIN_OUTCOME]);
@@ -384,12 +378,12 @@ enum err timeline_own_rows(struct timeline *t)
         enum stmt stmt;
         timeline_row each;
     } sources[] = {
-        { STMT_timeline_operations, add_operation },
-        { STMT_attempts_of, add_try },
-        { STMT_replays_of, add_replay },
-        { STMT_timeline_event_replays, add_event_replay },
+        { STMT_timeline_operations, rows_add_operation },
+        { STMT_attempts_of, rows_add_try },
+        { STMT_replays_of, rows_add_replay },
+        { STMT_timeline_event_replays, rows_add_event_replay },
     };
-    enum err e = read_audit(t);
+    enum err e = audit_read(t);
 
     for (size_t i = 0; !e && i < COUNT(sources); i++)
         e = timeline_each(t, sources[i].stmt, sources[i].each);

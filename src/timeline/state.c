@@ -1,19 +1,14 @@
-/* state.c - how the payment moved, and what changes beside it: refunds, disputes, objects
- * at the gateway. Of those a row has the newest state alone: so it began, and what it is now it
- * became when the row was last written. Between the two the payment's own changes tell. */
+/* state.c - entries of the payment's state changes, refunds, disputes and objects at the gateway.
+ * The row of a refund, dispute or object has only its newest state, so it gets two entries: its
+ * beginning, and its present state at the time of the row's last update. */
 #include "timeline/entries.h"
-
-static bool is_word(const struct val *v, struct str word)
-{
-    return v->type == VAL_TEXT && str_eq(v->s, word);
-}
 
 /* --- the payment --- */
 
-/* domain_events.dedupe of a void: nothing was taken, so nothing went back. */
-static void add_change(struct timeline *t, const struct val *v)
+/* A void has VOIDED in domain_events.dedupe: nothing was captured, so nothing was refunded. */
+static void state_add_change(struct timeline *t, const struct val *v)
 {
-    struct str type = is_word(&v[4], S("VOIDED")) ? S("PaymentVoided") : v[1].s;
+    struct str type = val_is_word(&v[4], S("VOIDED")) ? S("PaymentVoided") : v[1].s;
     struct entry *e = timeline_add(t, LANE_STATE, type, v[3].i);
     struct buf b;
 
@@ -28,9 +23,9 @@ static void add_change(struct timeline *t, const struct val *v)
     detail_end(t, e, &b);
 }
 
-/* --- what is made, and changes --- */
+/* --- objects with a beginning and a present state --- */
 
-struct thing {
+struct state_object {
     struct str made, now; /* kinds: its beginning, and what it is now */
     struct str state;     /* now; may be empty */
     enum timeline_result result;
@@ -38,8 +33,9 @@ struct thing {
     int64_t created_ms, updated_ms;
 };
 
-/* Where it was never written again it began as what it is. */
-static void begin_thing(struct timeline *t, const struct thing *x, const struct val *amount)
+/* An object that was never updated has one entry only. */
+static void state_object_begin(struct timeline *t, const struct state_object *x,
+                               const struct val *amount)
 {
     struct entry *e;
     struct buf b;
@@ -53,7 +49,7 @@ static void begin_thing(struct timeline *t, const struct thing *x, const struct 
     detail_end(t, e, &b);
 }
 
-static struct entry *now_of_thing(struct timeline *t, const struct thing *x)
+static struct entry *state_object_now(struct timeline *t, const struct state_object *x)
 {
     bool changed = x->updated_ms > x->created_ms;
     struct entry *e = timeline_add(t, LANE_STATE, x->now, changed ? x->updated_ms : x->created_ms);
@@ -64,28 +60,28 @@ static struct entry *now_of_thing(struct timeline *t, const struct thing *x)
     return e;
 }
 
-static enum timeline_result refund_result(const struct val *status)
+static enum timeline_result state_refund_result(const struct val *status)
 {
-    if (is_word(status, S("succeeded")))
+    if (val_is_word(status, S("succeeded")))
         return RESULT_OK;
-    return is_word(status, S("failed")) || is_word(status, S("canceled")) ? RESULT_FAILED
-                                                                          : RESULT_WAITING;
+    return val_is_word(status, S("failed")) || val_is_word(status, S("canceled")) ? RESULT_FAILED
+                                                                                  : RESULT_WAITING;
 }
 
-static void add_refund(struct timeline *t, const struct val *v)
+static void state_add_refund(struct timeline *t, const struct val *v)
 {
-    struct thing x = { .made = S("refund_asked"),
-                       .now = S("refund"),
-                       .state = v[3].s,
-                       .result = refund_result(&v[3]),
-                       .ref = timeline_uuid(t, v[0].s),
-                       .created_ms = v[7].i,
-                       .updated_ms = v[8].i };
+    struct state_object x = { .made = S("refund_asked"),
+                              .now = S("refund"),
+                              .state = v[3].s,
+                              .result = state_refund_result(&v[3]),
+                              .ref = timeline_uuid(t, v[0].s),
+                              .created_ms = v[7].i,
+                              .updated_ms = v[8].i };
     struct entry *e;
     struct buf b;
 
-    begin_thing(t, &x, &v[1]);
-    e = now_of_thing(t, &x);
+    state_object_begin(t, &x, &v[1]);
+    e = state_object_now(t, &x);
     detail_begin(&b);
     detail_number(&b, "amount", &v[1]);
     detail_words(&b, "reason", &v[2]);
@@ -96,28 +92,28 @@ static void add_refund(struct timeline *t, const struct val *v)
     detail_end(t, e, &b);
 }
 
-static enum timeline_result transaction_result(const struct val *status)
+static enum timeline_result state_transaction_result(const struct val *status)
 {
-    if (is_word(status, S("pending")))
+    if (val_is_word(status, S("pending")))
         return RESULT_WAITING;
-    return is_word(status, S("failed")) || is_word(status, S("canceled")) ? RESULT_FAILED
-                                                                          : RESULT_OK;
+    return val_is_word(status, S("failed")) || val_is_word(status, S("canceled")) ? RESULT_FAILED
+                                                                                  : RESULT_OK;
 }
 
-static void add_transaction(struct timeline *t, const struct val *v)
+static void state_add_transaction(struct timeline *t, const struct val *v)
 {
-    struct thing x = { .made = S("transaction_made"),
-                       .now = S("transaction"),
-                       .state = v[2].s,
-                       .result = transaction_result(&v[2]),
-                       .ref = v[0].s,
-                       .created_ms = v[9].i,
-                       .updated_ms = v[10].i };
+    struct state_object x = { .made = S("transaction_made"),
+                              .now = S("transaction"),
+                              .state = v[2].s,
+                              .result = state_transaction_result(&v[2]),
+                              .ref = v[0].s,
+                              .created_ms = v[9].i,
+                              .updated_ms = v[10].i };
     struct entry *e;
     struct buf b;
 
-    begin_thing(t, &x, &v[3]);
-    e = now_of_thing(t, &x);
+    state_object_begin(t, &x, &v[3]);
+    e = state_object_now(t, &x);
     detail_begin(&b);
     out_text(&b, "gateway", v[1].s);
     detail_number(&b, "amount", &v[3]);
@@ -129,22 +125,22 @@ static void add_transaction(struct timeline *t, const struct val *v)
     detail_end(t, e, &b);
 }
 
-static void add_dispute(struct timeline *t, const struct val *v)
+static void state_add_dispute(struct timeline *t, const struct val *v)
 {
-    struct thing x = { .made = S("dispute_opened"),
-                       .now = S("dispute"),
-                       .state = v[1].type == VAL_TEXT ? v[1].s : (struct str){ 0 },
-                       .result = !v[2].i  ? RESULT_WAITING
-                                 : v[3].i ? RESULT_FAILED
-                                          : RESULT_OK,
-                       .ref = v[0].s,
-                       .created_ms = v[6].i,
-                       .updated_ms = v[7].i };
+    struct state_object x = { .made = S("dispute_opened"),
+                              .now = S("dispute"),
+                              .state = v[1].type == VAL_TEXT ? v[1].s : (struct str){ 0 },
+                              .result = !v[2].i  ? RESULT_WAITING
+                                        : v[3].i ? RESULT_FAILED
+                                                 : RESULT_OK,
+                              .ref = v[0].s,
+                              .created_ms = v[6].i,
+                              .updated_ms = v[7].i };
     struct entry *e;
     struct buf b;
 
-    begin_thing(t, &x, &v[5]);
-    e = now_of_thing(t, &x);
+    state_object_begin(t, &x, &v[5]);
+    e = state_object_now(t, &x);
     detail_begin(&b);
     detail_words(&b, "status", &v[1]);
     detail_words(&b, "reason", &v[4]);
@@ -158,10 +154,10 @@ enum err timeline_states(struct timeline *t)
         enum stmt stmt;
         timeline_row each;
     } sources[] = {
-        { STMT_timeline_changes, add_change },
-        { STMT_timeline_refunds, add_refund },
-        { STMT_timeline_transactions, add_transaction },
-        { STMT_timeline_disputes, add_dispute },
+        { STMT_timeline_changes, state_add_change },
+        { STMT_timeline_refunds, state_add_refund },
+        { STMT_timeline_transactions, state_add_transaction },
+        { STMT_timeline_disputes, state_add_dispute },
     };
     enum err e = OK;
 

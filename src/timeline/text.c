@@ -1,9 +1,23 @@
+/* text.c - adds one entry, and writes its details: text from outside is redacted and shortened
+ * (A6). */
 #include "base/text.h"
 
 #include "observe/redact.h"
 #include "timeline/entries.h"
 
 enum { DETAIL_MAX = 16 * 1024, WORDS_CHARS = 300, WORDS_MAX = 64 * 1024 };
+
+/* --- values --- */
+
+bool val_is_word(const struct val *v, struct str word)
+{
+    return v->type == VAL_TEXT && str_eq(v->s, word);
+}
+
+int64_t val_number(const struct val *v)
+{
+    return v->type == VAL_INT ? v->i : 0;
+}
 
 /* --- entries --- */
 
@@ -73,20 +87,20 @@ void detail_end(struct timeline *t, struct entry *e, struct buf *b)
         t->err = ERR_NO_MEMORY;
 }
 
-static bool is_of_address(unsigned char c)
+static bool mail_address_char(unsigned char c)
 {
     return c > ' ' && c != '<' && c != '>' && c != '(' && c != ')' && c != ',' && c != ';' &&
            c != ':' && c != '"' && c != '\'' && c != '@' && c != 0x7f;
 }
 
-/* "taro@example.com" -> "****@example.com", in place. Bytes of other scripts go with the rest, so
- * that what is left is UTF-8 still. */
-static void mask_mails(char *p, size_t n)
+/* "taro@example.com" -> "****@example.com", in place. Bytes above 0x7f count as part of an address,
+ * so the rest stays valid UTF-8. */
+static void mask_mail_addresses(char *p, size_t n)
 {
     for (size_t i = 1; i + 1 < n; i++) {
-        if (p[i] != '@' || !is_of_address((unsigned char)p[i + 1]))
+        if (p[i] != '@' || !mail_address_char((unsigned char)p[i + 1]))
             continue;
-        for (size_t k = i; k > 0 && is_of_address((unsigned char)p[k - 1]); k--)
+        for (size_t k = i; k > 0 && mail_address_char((unsigned char)p[k - 1]); k--)
             p[k - 1] = '*';
     }
 }
@@ -99,9 +113,9 @@ void detail_words(struct buf *b, const char *name, const struct val *v)
     if (v->type != VAL_TEXT || !v->s.n)
         return;
     buf_init(&clean, WORDS_MAX);
-    redact_text(&clean, v->s); /* whole: half a JSON is none */
+    redact_text(&clean, v->s); /* before it is cut, since cut JSON cannot be parsed */
     if (!clean.failed && clean.n) {
-        mask_mails(clean.p, clean.n);
+        mask_mail_addresses(clean.p, clean.n);
         words = cut_utf8(buf_str(&clean), WORDS_CHARS);
     }
     out_text(b, name, words);

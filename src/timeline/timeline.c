@@ -1,3 +1,4 @@
+/* timeline.c - reads the sources of a timeline, sorts the entries and writes them as JSON. */
 #include "timeline/timeline.h"
 
 #include "timeline/entries.h"
@@ -6,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Entries, details and this fit into the arena of a request; the usual one has some kilobytes. */
+/* The entries, their details and the JSON fit into a request's arena. */
 enum { TIMELINE_JSON = 2 * 1024 * 1024 };
 
 /* --- sources --- */
 
-static enum err keep_row(void *ctx, const struct row *row)
+static enum err timeline_keep_row(void *ctx, const struct row *row)
 {
     struct timeline *t = ctx;
 
@@ -29,7 +30,7 @@ enum err timeline_each(struct timeline *t, enum stmt stmt, timeline_row each)
     enum err e;
 
     t->row_count = 0;
-    e = tx_each(t->tx, stmt, v, COUNT(v), keep_row, t);
+    e = tx_each(t->tx, stmt, v, COUNT(v), timeline_keep_row, t);
     for (size_t i = 0; !e && i < t->row_count; i++) {
         each(t, t->rows[i].v);
         e = t->err;
@@ -43,7 +44,7 @@ enum err timeline_each_of(struct timeline *t, enum stmt stmt, const struct val *
     enum err e;
 
     t->row_count = 0;
-    e = rows ? tx_bulk(t->tx, stmt, v, rows, columns, keep_row, t) : OK;
+    e = rows ? tx_bulk(t->tx, stmt, v, rows, columns, timeline_keep_row, t) : OK;
     for (size_t i = 0; !e && i < t->row_count; i++) {
         each(t, t->rows[i].v);
         e = t->err;
@@ -53,8 +54,8 @@ enum err timeline_each_of(struct timeline *t, enum stmt stmt, const struct val *
 
 /* --- the order --- */
 
-/* Sources give their newest first, so among equals the one that was read last came first. */
-static int by_time(const void *a, const void *b)
+/* Sources are read newest first, so among equals the one that was read last happened first. */
+static int entry_by_time(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
 
@@ -67,7 +68,7 @@ static int by_time(const void *a, const void *b)
 
 /* --- JSON --- */
 
-static void out_title(struct buf *b, const char *name, const char *words, struct str about)
+static void entry_out_title(struct buf *b, const char *name, const char *words, struct str about)
 {
     struct buf title;
 
@@ -81,7 +82,7 @@ static void out_title(struct buf *b, const char *name, const char *words, struct
     buf_release(&title);
 }
 
-static void out_entry(struct buf *b, const struct entry *e)
+static void entry_out(struct buf *b, const struct entry *e)
 {
     buf_char(b, '{');
     out_time(b, "at", e->at_ms);
@@ -90,15 +91,15 @@ static void out_entry(struct buf *b, const struct entry *e)
     out_text(b, "kind", str_of(e->kind->name));
     out_text(b, "result", str_of(timeline_result_name(e->result)));
     out_int(b, "times", e->times);
-    out_title(b, "title", e->kind->en, e->about);
-    out_title(b, "titleJa", e->kind->ja, e->about);
+    entry_out_title(b, "title", e->kind->en, e->about);
+    entry_out_title(b, "titleJa", e->kind->ja, e->about);
     out_text(b, "ref", e->ref);
     out_amount(b, "ms", e->ms);
     out_json(b, "detail", e->detail.n ? e->detail : S("{}"));
     buf_char(b, '}');
 }
 
-static enum err write_json(const struct timeline *t, struct str *ret_json)
+static enum err timeline_json(const struct timeline *t, struct str *ret_json)
 {
     struct buf b;
 
@@ -110,7 +111,7 @@ static enum err write_json(const struct timeline *t, struct str *ret_json)
     for (size_t i = 0; i < t->count; i++) {
         if (i)
             buf_char(&b, ',');
-        out_entry(&b, &t->entries[i]);
+        entry_out(&b, &t->entries[i]);
     }
     buf_add(&b, S("]}"));
     *ret_json = out_done(&b, t->arena);
@@ -119,7 +120,7 @@ static enum err write_json(const struct timeline *t, struct str *ret_json)
 
 /* --- all of it --- */
 
-static enum err make_room(struct timeline *t)
+static enum err timeline_alloc(struct timeline *t)
 {
     t->entries = arena_alloc(t->arena, TIMELINE_ENTRIES, sizeof(*t->entries));
     t->messages = arena_alloc(t->arena, TIMELINE_MESSAGES, sizeof(*t->messages));
@@ -129,16 +130,19 @@ static enum err make_room(struct timeline *t)
     return t->entries && t->messages && t->audit && t->rows && t->notices ? OK : ERR_NO_MEMORY;
 }
 
-static enum err read_all(struct timeline *t)
+static enum err timeline_read_sources(struct timeline *t)
 {
-    enum err e = make_room(t);
+    enum err e = timeline_alloc(t);
 
-    if (!e)
-        e = timeline_own_rows(t);
-    if (!e)
-        e = timeline_states(t);
-    if (!e)
-        e = timeline_traffic(t);
+    if (e)
+        return e;
+    e = timeline_own_rows(t);
+    if (e)
+        return e;
+    e = timeline_states(t);
+    if (e)
+        return e;
+    e = timeline_traffic(t);
     return e ? e : t->err;
 }
 
@@ -153,9 +157,9 @@ enum err timeline_read(struct tx *tx, struct arena *a, struct uuid payment, stru
     t->arena = a;
     e = payment_read(tx, a, payment, false, &t->payment);
     if (!e)
-        e = read_all(t);
+        e = timeline_read_sources(t);
     if (e)
         return e;
-    qsort(t->entries, t->count, sizeof(*t->entries), by_time);
-    return write_json(t, ret_json);
+    qsort(t->entries, t->count, sizeof(*t->entries), entry_by_time);
+    return timeline_json(t, ret_json);
 }

@@ -1,5 +1,5 @@
-/* titles.c - a table of kinds. Ranks: in one millisecond a call comes before the payment
- * that it made, that before the tries, those before what they moved, and telling people is last. */
+/* titles.c - the table of kinds. The ranks order the entries of one millisecond: a call, the
+ * payment that it made, the tries, the changes that they caused, and notifications last. */
 #include "timeline/entries.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* find.c - reads a page of rows, and for open lines the payments they may be for. See find.h. */
 #include "transfer/find.h"
 
 #include "base/json/write.h"
@@ -13,21 +14,21 @@ enum { PAGE_MAX = 4 * 1024 * 1024, CANDIDATE_JSON = 4096, PAYER_USERS = 3 };
 
 /* --- pages --- */
 
-struct transfer_find_listing {
+struct listing {
     struct transfer_page *page;
     struct arena *arena;
     struct buf out;
     int count;
-    void (*show)(struct transfer_find_listing *l, const struct row *row);
-    struct statement_line *lines; /* of a page of lines: shown when all of them are read */
+    void (*show)(struct listing *l, const struct row *row);
+    struct statement_line *lines; /* of a page of lines: shown once all are read */
 };
 
-static enum err list_row(void *ctx, const struct row *row)
+static enum err listing_add_row(void *ctx, const struct row *row)
 {
-    struct transfer_find_listing *l = ctx;
+    struct listing *l = ctx;
     struct transfer_page *p = l->page;
 
-    p->has_more = l->count == p->limit; /* one more than is shown */
+    p->has_more = l->count == p->limit; /* one row more than is shown */
     if (p->has_more)
         return OK;
     if (!uuid_of_bytes(row->col[0].s, &p->last))
@@ -38,10 +39,8 @@ static enum err list_row(void *ctx, const struct row *row)
     return OK;
 }
 
-/* The statement takes the state (where there is one), the id behind which it goes on, and a limit.
- */
-static enum err transfer_find_list(struct tx *tx, struct transfer_find_listing *l,
-                                   enum stmt by_state, enum stmt all)
+/* The statements take the state (by_state only), the id before which the page begins, a limit. */
+static enum err listing_read(struct tx *tx, struct listing *l, enum stmt by_state, enum stmt all)
 {
     struct transfer_page *p = l->page;
     struct uuid last;
@@ -52,17 +51,17 @@ static enum err transfer_find_list(struct tx *tx, struct transfer_find_listing *
     v[0] = V_TEXT(p->state);
     v[1] = v_uuid(p->has_before ? &p->before : &last);
     v[2] = V_INT(p->limit + 1);
-    return p->state.n ? tx_each(tx, by_state, v, 3, list_row, l)
-                      : tx_each(tx, all, v + 1, 2, list_row, l);
+    return p->state.n ? tx_each(tx, by_state, v, 3, listing_add_row, l)
+                      : tx_each(tx, all, v + 1, 2, listing_add_row, l);
 }
 
-static void transfer_find_begin(struct transfer_find_listing *l)
+static void listing_begin(struct listing *l)
 {
     buf_init(&l->out, PAGE_MAX);
     buf_char(&l->out, '[');
 }
 
-static enum err transfer_find_finish(struct transfer_find_listing *l, enum err e)
+static enum err listing_finish(struct listing *l, enum err e)
 {
     buf_char(&l->out, ']');
     l->page->data = out_done(&l->out, l->arena);
@@ -71,7 +70,7 @@ static enum err transfer_find_finish(struct transfer_find_listing *l, enum err e
 
 /* --- transfers --- */
 
-static void show_transfer(struct transfer_find_listing *l, const struct row *row)
+static void listing_show_transfer(struct listing *l, const struct row *row)
 {
     struct transfer t;
 
@@ -83,19 +82,19 @@ static void show_transfer(struct transfer_find_listing *l, const struct row *row
 
 enum err transfers_page(struct tx *tx, struct arena *a, struct transfer_page *p)
 {
-    struct transfer_find_listing l = { .page = p, .arena = a, .show = show_transfer };
+    struct listing l = { .page = p, .arena = a, .show = listing_show_transfer };
     struct val reference = V_TEXT(p->reference);
     enum err e;
 
-    transfer_find_begin(&l);
+    listing_begin(&l);
     if (p->reference.n)
-        e = tx_each(tx, STMT_transfers_by_reference, &reference, 1, list_row, &l);
+        e = tx_each(tx, STMT_transfers_by_reference, &reference, 1, listing_add_row, &l);
     else
-        e = transfer_find_list(tx, &l, STMT_transfers_by_state, STMT_transfers_all);
-    return transfer_find_finish(&l, e);
+        e = listing_read(tx, &l, STMT_transfers_by_state, STMT_transfers_all);
+    return listing_finish(&l, e);
 }
 
-/* --- whom a line may have meant --- */
+/* --- candidates for a line --- */
 
 struct candidates {
     struct buf out;
@@ -106,7 +105,7 @@ struct candidates {
     size_t user_count;
 };
 
-static bool is_shown(const struct candidates *c, struct uuid payment)
+static bool candidates_has(const struct candidates *c, struct uuid payment)
 {
     for (size_t i = 0; i < c->count; i++)
         if (uuid_eq(c->shown[i], payment))
@@ -114,13 +113,13 @@ static bool is_shown(const struct candidates *c, struct uuid payment)
     return false;
 }
 
-static enum err add_candidate(void *ctx, const struct row *row)
+static enum err candidates_add(void *ctx, const struct row *row)
 {
     struct candidates *c = ctx;
     struct transfer t;
     enum err e = transfer_of_row(NULL, row, &t);
 
-    if (e || c->count == LIMIT_BANK_CANDIDATES || is_shown(c, t.payment_id))
+    if (e || c->count == LIMIT_BANK_CANDIDATES || candidates_has(c, t.payment_id))
         return e;
     buf_add(&c->out, c->count ? S(",{") : S("{"));
     out_uuid(&c->out, "paymentId", t.payment_id);
@@ -133,8 +132,8 @@ static enum err add_candidate(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err add_references(struct tx *tx, struct candidates *c, const char *because,
-                               const struct reference *all, size_t n)
+static enum err candidates_add_references(struct tx *tx, struct candidates *c, const char *because,
+                                          const struct reference *all, size_t n)
 {
     enum err e = OK;
 
@@ -142,12 +141,12 @@ static enum err add_references(struct tx *tx, struct candidates *c, const char *
     for (size_t i = 0; !e && i < n && c->count < LIMIT_BANK_CANDIDATES; i++) {
         struct val v = V_TEXT(str_of(all[i].text));
 
-        e = tx_each(tx, STMT_transfers_by_reference, &v, 1, add_candidate, c);
+        e = tx_each(tx, STMT_transfers_by_reference, &v, 1, candidates_add, c);
     }
     return e;
 }
 
-static enum err add_user(void *ctx, const struct row *row)
+static enum err candidates_add_user(void *ctx, const struct row *row)
 {
     struct candidates *c = ctx;
 
@@ -156,46 +155,56 @@ static enum err add_user(void *ctx, const struct row *row)
     return OK;
 }
 
-static enum err add_known_payer(struct tx *tx, struct candidates *c, struct str payer)
+static enum err candidates_add_payer(struct tx *tx, struct candidates *c, struct str payer)
 {
     struct val v[] = { V_TEXT(payer), V_INT(LIMIT_STATEMENT_ROWS), V_INT(PAYER_USERS) };
-    enum err e = payer.n ? tx_each(tx, STMT_users_of_payer, v, COUNT(v), add_user, c) : OK;
+    enum err e =
+        payer.n ? tx_each(tx, STMT_users_of_payer, v, COUNT(v), candidates_add_user, c) : OK;
 
     c->because = "payer";
     for (size_t i = 0; !e && i < c->user_count; i++) {
         struct val u[] = { v_uuid(&c->users[i]), V_INT(LIMIT_STATEMENT_ROWS),
                            V_INT(LIMIT_BANK_CANDIDATES) };
 
-        e = tx_each(tx, STMT_transfers_of_user, u, COUNT(u), add_candidate, c);
+        e = tx_each(tx, STMT_transfers_of_user, u, COUNT(u), candidates_add, c);
     }
     return e;
 }
 
-static enum err add_same_amount(struct tx *tx, struct candidates *c, const struct statement_line *l)
+static enum err candidates_add_amount(struct tx *tx, struct candidates *c,
+                                      const struct statement_line *l)
 {
     struct val v[] = { V_TEXT(str_of(l->money.currency)), V_INT(l->money.minor),
                        V_INT(LIMIT_BANK_CANDIDATES) };
 
     c->because = "amount";
-    return tx_each(tx, STMT_transfers_of_amount, v, COUNT(v), add_candidate, c);
+    return tx_each(tx, STMT_transfers_of_amount, v, COUNT(v), candidates_add, c);
 }
 
-static enum err candidates_of(struct tx *tx, struct arena *a, const struct statement_line *l,
-                              struct str *ret_json)
+static enum err candidates_read(struct tx *tx, struct candidates *c, const struct statement_line *l)
 {
     struct reference found[REFERENCES_FOUND], near[REFERENCES_NEAR];
+    enum err e =
+        candidates_add_references(tx, c, "reference", found, reference_find(l->text, found));
+
+    if (e)
+        return e;
+    e = candidates_add_references(tx, c, "reference_near", near, reference_near(l->text, near));
+    if (e)
+        return e;
+    e = candidates_add_payer(tx, c, l->payer);
+    return e ? e : candidates_add_amount(tx, c, l);
+}
+
+static enum err candidates_json(struct tx *tx, struct arena *a, const struct statement_line *l,
+                                struct str *ret_json)
+{
     struct candidates c = { 0 };
     enum err e;
 
     buf_init(&c.out, CANDIDATE_JSON);
     buf_char(&c.out, '[');
-    e = add_references(tx, &c, "reference", found, reference_find(l->text, found));
-    if (!e)
-        e = add_references(tx, &c, "reference_near", near, reference_near(l->text, near));
-    if (!e)
-        e = add_known_payer(tx, &c, l->payer);
-    if (!e)
-        e = add_same_amount(tx, &c, l);
+    e = candidates_read(tx, &c, l);
     buf_char(&c.out, ']');
     *ret_json = out_done(&c.out, a);
     return e ? e : ret_json->p ? OK : ERR_NO_MEMORY;
@@ -203,7 +212,7 @@ static enum err candidates_of(struct tx *tx, struct arena *a, const struct state
 
 /* --- lines --- */
 
-static void keep_line(struct transfer_find_listing *l, const struct row *row)
+static void listing_keep_line(struct listing *l, const struct row *row)
 {
     if (!statement_line_of_row(row, &l->lines[l->count - 1]))
         l->out.failed = true;
@@ -211,29 +220,29 @@ static void keep_line(struct transfer_find_listing *l, const struct row *row)
 
 enum err lines_page(struct tx *tx, struct arena *a, struct transfer_page *p)
 {
-    struct transfer_find_listing l = { .page = p, .arena = a, .show = keep_line };
+    struct listing l = { .page = p, .arena = a, .show = listing_keep_line };
     enum err e;
 
     l.lines = arena_alloc(a, (size_t)p->limit, sizeof(*l.lines));
     if (!l.lines)
         return ERR_NO_MEMORY;
-    transfer_find_begin(&l);
-    e = transfer_find_list(tx, &l, STMT_lines_by_state, STMT_lines_all);
+    listing_begin(&l);
+    e = listing_read(tx, &l, STMT_lines_by_state, STMT_lines_all);
     for (int i = 0; !e && !l.out.failed && i < l.count; i++) {
         struct str candidates = { 0 };
 
         if (l.lines[i].state == LINE_OPEN)
-            e = candidates_of(tx, a, &l.lines[i], &candidates);
+            e = candidates_json(tx, a, &l.lines[i], &candidates);
         if (i)
             buf_char(&l.out, ',');
         out_line(&l.out, &l.lines[i], candidates);
     }
-    return transfer_find_finish(&l, e);
+    return listing_finish(&l, e);
 }
 
 /* --- imports, returns --- */
 
-static void show_import(struct transfer_find_listing *l, const struct row *row)
+static void listing_show_import(struct listing *l, const struct row *row)
 {
     const struct val *v = row->col;
     struct buf *b = &l->out;
@@ -262,23 +271,21 @@ static void show_import(struct transfer_find_listing *l, const struct row *row)
 
 enum err imports_page(struct tx *tx, struct arena *a, struct transfer_page *p)
 {
-    struct transfer_find_listing l = { .page = p, .arena = a, .show = show_import };
+    struct listing l = { .page = p, .arena = a, .show = listing_show_import };
 
-    transfer_find_begin(&l);
-    return transfer_find_finish(&l,
-                                transfer_find_list(tx, &l, STMT_imports_page, STMT_imports_page));
+    listing_begin(&l);
+    return listing_finish(&l, listing_read(tx, &l, STMT_imports_page, STMT_imports_page));
 }
 
-static void show_return(struct transfer_find_listing *l, const struct row *row)
+static void listing_show_return(struct listing *l, const struct row *row)
 {
     out_return(&l->out, row);
 }
 
 enum err returns_page(struct tx *tx, struct arena *a, struct transfer_page *p)
 {
-    struct transfer_find_listing l = { .page = p, .arena = a, .show = show_return };
+    struct listing l = { .page = p, .arena = a, .show = listing_show_return };
 
-    transfer_find_begin(&l);
-    return transfer_find_finish(
-        &l, transfer_find_list(tx, &l, STMT_returns_by_state, STMT_returns_all));
+    listing_begin(&l);
+    return listing_finish(&l, listing_read(tx, &l, STMT_returns_by_state, STMT_returns_all));
 }

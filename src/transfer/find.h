@@ -1,13 +1,12 @@
-/* find.h - pages of transfers, lines, imports and returns, newest first, for an operator
- * (G4). Each is {"data":[...],"last":id or NULL}: the id at which the next page begins. */
+/* find.h - pages of transfers, lines, imports and returns for an operator, newest first (G4). */
 #pragma once
 
 #include "transfer/transfer.h"
 
 struct transfer_page {
     /* in */
-    struct str state;     /* empty: any. A word that the list knows */
-    struct str reference; /* transfers: this one only */
+    struct str state;     /* empty: any; else a state of the list */
+    struct str reference; /* transfers only: this one; empty: all */
     bool has_before;
     struct uuid before; /* exclusive */
     int limit;
@@ -15,12 +14,12 @@ struct transfer_page {
     /* out */
     struct str data; /* a JSON array */
     bool has_more;
-    struct uuid last;
+    struct uuid last; /* the next page's `before` */
 };
 
 enum err transfers_page(struct tx *tx, struct arena *a, struct transfer_page *p);
-/* Lines that are open come with whom they may have meant: their reference, one that is off by a
- * digit, the same amount, or somebody whose earlier payments the same name has paid. */
+/* An open line comes with candidates: payments by its reference, by a reference that differs in one
+ * digit, by the same amount, or of a user for whom the same payer paid before. */
 enum err lines_page(struct tx *tx, struct arena *a, struct transfer_page *p);
 enum err imports_page(struct tx *tx, struct arena *a, struct transfer_page *p);
 enum err returns_page(struct tx *tx, struct arena *a, struct transfer_page *p);

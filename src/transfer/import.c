@@ -1,8 +1,8 @@
-/* import.c - see import.h.
+/* import.c - imports a bank's CSV in steps; import.h has the rules.
  *
- * One step, on PostgreSQL: lines are added in the order of their identities, then the payments that
- * they mean are locked in the order of their ids, then each line is taken in the file's order. So
- * two imports at once wait for each other and never in a circle. */
+ * On PostgreSQL a step adds its lines in the order of their identities, then locks the payments
+ * they are for in the order of their ids, then applies the lines in the file's order. Two imports
+ * at once therefore wait for each other, but never deadlock. */
 #include "transfer/import.h"
 
 #include "base/hex.h"
@@ -36,7 +36,7 @@ void transfer_import_end(struct transfer_import *im)
 
 /* --- reading --- */
 
-static bool hash_file(struct transfer_import *im)
+static bool import_hash_file(struct transfer_import *im)
 {
     unsigned char digest[DIGEST];
     unsigned int n = 0;
@@ -47,7 +47,7 @@ static bool hash_file(struct transfer_import *im)
     return true;
 }
 
-static void say_charset(struct transfer_import *im, int line)
+static void import_charset_problem(struct transfer_import *im, int line)
 {
     char field[32];
 
@@ -59,7 +59,7 @@ static void say_charset(struct transfer_import *im, int line)
                     "UTF-8 または Shift_JIS として読めません");
 }
 
-static enum err transfer_import_decode(struct transfer_import *im, struct str *ret_text)
+static enum err import_decode(struct transfer_import *im, struct str *ret_text)
 {
     int line = 0;
     enum err e;
@@ -72,11 +72,10 @@ static enum err transfer_import_decode(struct transfer_import *im, struct str *r
     }
     e = charset_decode(&im->arena, im->charset, im->csv, ret_text, &line);
     if (e == ERR_VALIDATION)
-        say_charset(im, line);
+        import_charset_problem(im, line);
     return e;
 }
 
-/* May be run again: begins from nothing. */
 enum err transfer_import_read(struct tx *tx, struct transfer_import *im)
 {
     struct str text;
@@ -88,30 +87,31 @@ enum err transfer_import_read(struct tx *tx, struct transfer_import *im)
     json_problems_init(&im->problems);
     im->problems.language = im->language;
     im->has_id = false;
-    if (!hash_file(im))
+    if (!import_hash_file(im))
         return ERR_INTERNAL;
-    e = transfer_import_decode(im, &text);
+    e = import_decode(im, &text);
     if (!e)
         e = bank_file_read(&im->arena, text, &im->how, &im->problems, &im->file);
     if (e == ERR_VALIDATION && im->problems.count)
         return OK;
-    if (!e)
-        e = TX_ROW(tx, STMT_import_of_hash, &row, V_TEXT(str_of(im->hash)));
+    if (e)
+        return e;
+    e = TX_ROW(tx, STMT_import_of_hash, &row, V_TEXT(str_of(im->hash)));
+    if (e && e != ERR_NOT_FOUND)
+        return e;
     if (!e)
         im->has_id = uuid_of_bytes(row.col[0].s, &im->id);
-    if (e == ERR_NOT_FOUND)
-        e = OK;
     im->at = im->from < im->file.count ? im->from : im->file.count;
     im->end =
         im->limit && im->file.count - im->at > im->limit ? im->at + im->limit : im->file.count;
     im->would =
         im->dry_run ? arena_alloc(&im->arena, im->file.count + 1, sizeof(*im->would)) : NULL;
-    return e || !im->dry_run || im->would ? e : ERR_NO_MEMORY;
+    return !im->dry_run || im->would ? OK : ERR_NO_MEMORY;
 }
 
 /* --- one step --- */
 
-struct transfer_import_taken { /* one line of a step */
+struct import_line { /* one line of a step */
     const struct bank_line *line;
     struct uuid id;
     enum bank_match match;
@@ -119,7 +119,7 @@ struct transfer_import_taken { /* one line of a step */
     bool is_new;
 };
 
-static enum err add_import(struct tx *tx, struct transfer_import *im)
+static enum err import_insert(struct tx *tx, struct transfer_import *im)
 {
     char first[DAY_TEXT + 1], last[DAY_TEXT + 1];
     const struct bank_file *f = &im->file;
@@ -133,13 +133,13 @@ static enum err add_import(struct tx *tx, struct transfer_import *im)
                v_uuid(&im->user), V_INT((int64_t)f->count), V_INT((int64_t)f->ignored),
                f->count ? V_TEXT(str_of(first)) : V_NULL, f->count ? V_TEXT(str_of(last)) : V_NULL,
                V_INT(env_now_ms(tx_env(tx))));
-    return e == ERR_NOT_FOUND ? OK : e; /* the same file, now or earlier */
+    return e == ERR_NOT_FOUND ? OK : e; /* the same file was or is being imported */
 }
 
-static enum err find_import(struct tx *tx, struct transfer_import *im)
+static enum err import_insert_or_find(struct tx *tx, struct transfer_import *im)
 {
     struct row row;
-    enum err e = add_import(tx, im);
+    enum err e = import_insert(tx, im);
 
     if (!e)
         e = TX_ROW(tx, STMT_import_of_hash, &row, V_TEXT(str_of(im->hash)));
@@ -148,8 +148,8 @@ static enum err find_import(struct tx *tx, struct transfer_import *im)
     return uuid_of_bytes(row.col[0].s, &im->step.import_id) ? OK : ERR_INTERNAL;
 }
 
-static enum err transfer_import_match(struct tx *tx, const struct transfer_import *im,
-                                      struct transfer_import_taken *t)
+static enum err import_line_match(struct tx *tx, const struct transfer_import *im,
+                                  struct import_line *t)
 {
     struct line_view v = { .text = t->line->text,
                            .amount = t->line->amount,
@@ -158,8 +158,8 @@ static enum err transfer_import_match(struct tx *tx, const struct transfer_impor
     return line_match(tx, &v, &t->match, &t->payment);
 }
 
-static enum err add_line(struct tx *tx, const struct transfer_import *im,
-                         struct transfer_import_taken *t)
+static enum err import_line_insert(struct tx *tx, const struct transfer_import *im,
+                                   struct import_line *t)
 {
     const struct bank_line *l = t->line;
     char day[DAY_TEXT + 1], room[PAYER_ROOM];
@@ -178,44 +178,44 @@ static enum err add_line(struct tx *tx, const struct transfer_import *im,
     return e == ERR_NOT_FOUND ? OK : e;
 }
 
-static int by_identity(const void *x, const void *y)
+static int import_line_by_identity(const void *x, const void *y)
 {
-    const struct transfer_import_taken *a = *(const struct transfer_import_taken *const *)x,
-                                       *b = *(const struct transfer_import_taken *const *)y;
+    const struct import_line *a = *(const struct import_line *const *)x,
+                             *b = *(const struct import_line *const *)y;
 
     return memcmp(a->line->identity, b->line->identity, BANK_IDENTITY);
 }
 
-static enum err add_lines(struct tx *tx, struct transfer_import *im,
-                          struct transfer_import_taken *all, size_t n)
+static enum err import_add_lines(struct tx *tx, struct transfer_import *im, struct import_line *all,
+                                 size_t n)
 {
-    struct transfer_import_taken *sorted[LIMIT_BANK_STEP];
+    struct import_line *sorted[LIMIT_BANK_STEP];
     enum err e = OK;
 
     for (size_t i = 0; i < n; i++)
         sorted[i] = &all[i];
-    qsort(sorted, n, sizeof(struct transfer_import_taken *), by_identity);
+    qsort(sorted, n, sizeof(struct import_line *), import_line_by_identity);
     for (size_t i = 0; !e && i < n; i++) {
-        e = transfer_import_match(tx, im, sorted[i]);
+        e = import_line_match(tx, im, sorted[i]);
         if (!e)
-            e = add_line(tx, im, sorted[i]);
+            e = import_line_insert(tx, im, sorted[i]);
     }
     return e;
 }
 
-static bool transfer_import_moves(enum bank_match m)
+static bool import_match_moves(enum bank_match m)
 {
     return m == BANK_TAKE || m == BANK_EXPLAIN;
 }
 
-static enum err lock_payments(struct tx *tx, const struct transfer_import_taken *all, size_t n)
+static enum err import_lock_payments(struct tx *tx, const struct import_line *all, size_t n)
 {
     struct uuid ids[LIMIT_BANK_STEP];
     struct val v[LIMIT_BANK_STEP];
     size_t count = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (all[i].is_new && transfer_import_moves(all[i].match))
+        if (all[i].is_new && import_match_moves(all[i].match))
             ids[count++] = all[i].payment;
     qsort(ids, count, sizeof(ids[0]), uuid_order);
     for (size_t i = 0; i < count; i++)
@@ -223,7 +223,7 @@ static enum err lock_payments(struct tx *tx, const struct transfer_import_taken 
     return count ? tx_bulk(tx, STMT_payments_lock, v, count, 1, NULL, NULL) : OK;
 }
 
-static struct import_left left_of(const struct transfer_import_taken *t)
+static struct import_left import_line_left(const struct import_line *t)
 {
     return (struct import_left){ .line = t->line->line,
                                  .days = t->line->days,
@@ -232,32 +232,32 @@ static struct import_left left_of(const struct transfer_import_taken *t)
                                  .reason = t->match };
 }
 
-static void transfer_import_leave(struct transfer_import *im, const struct transfer_import_taken *t)
+static void import_leave_line(struct transfer_import *im, const struct import_line *t)
 {
-    im->step.lefts[im->step.left_count++] = left_of(t);
+    im->step.lefts[im->step.left_count++] = import_line_left(t);
     im->step.sums.left++;
 }
 
-/* Nothing in it tells it from an equal deposit of the same day. */
-static bool is_plain(const struct transfer_import_taken *t)
+/* True: the line cannot be distinguished from an equal deposit of the same day. */
+static bool import_line_is_plain(const struct import_line *t)
 {
     return !t->line->has_balance && !t->line->id.n;
 }
 
-/* A known line; where this very file brought it, it is surely the same. */
-static void transfer_import_know(struct transfer_import *im, const struct transfer_import_taken *t,
-                                 const struct uuid *this_import, struct uuid brought_by)
+/* Counts a known line. If this file itself added it, it is certainly the same deposit. */
+static void import_count_known(struct transfer_import *im, const struct import_line *t,
+                               const struct uuid *this_import, struct uuid brought_by)
 {
     im->step.sums.known++;
-    if (!is_plain(t) || (this_import && uuid_eq(*this_import, brought_by)))
+    if (!import_line_is_plain(t) || (this_import && uuid_eq(*this_import, brought_by)))
         return;
-    im->step.alikes[im->step.alike_count++] = left_of(t);
+    im->step.alikes[im->step.alike_count++] = import_line_left(t);
     im->step.sums.alike++;
 }
 
-/* NOT_FOUND: it is a new one. */
-static enum err find_known(struct tx *tx, const struct transfer_import_taken *t,
-                           struct uuid *ret_import)
+/* NOT_FOUND: the line is new. */
+static enum err import_find_known(struct tx *tx, const struct import_line *t,
+                                  struct uuid *ret_import)
 {
     struct str identity = { (const char *)t->line->identity, BANK_IDENTITY };
     struct row row;
@@ -268,28 +268,29 @@ static enum err find_known(struct tx *tx, const struct transfer_import_taken *t,
     return uuid_of_bytes(row.col[0].s, ret_import) ? OK : ERR_INTERNAL;
 }
 
-static enum err pass_known(struct tx *tx, struct transfer_import *im,
-                           const struct transfer_import_taken *t)
+static enum err import_pass_known(struct tx *tx, struct transfer_import *im,
+                                  const struct import_line *t)
 {
     struct uuid import = im->step.import_id;
-    enum err e = is_plain(t) ? find_known(tx, t, &import) : OK;
+    enum err e = import_line_is_plain(t) ? import_find_known(tx, t, &import) : OK;
 
     if (!e)
-        transfer_import_know(im, t, &im->step.import_id, import);
+        import_count_known(im, t, &im->step.import_id, import);
     return e == ERR_NOT_FOUND ? ERR_INTERNAL : e;
 }
 
-/* What it says may have changed since: an earlier line of this file was the payment's. */
-static enum err leave_after_all(struct tx *tx, struct transfer_import *im,
-                                const struct transfer_act *a, struct transfer_import_taken *t)
+/* The match may have changed meanwhile, for example by an earlier line of this file. */
+static enum err import_leave_open(struct tx *tx, struct transfer_import *im,
+                                  const struct transfer_act *a, struct import_line *t)
 {
-    transfer_import_leave(im, t);
+    import_leave_line(im, t);
     return line_decide(tx, a, t->id, LINE_OPEN, LINE_OPEN, str_of(bank_match_name(t->match)), NULL,
                        (struct str){ 0 });
 }
 
-static enum err take_money(struct tx *tx, struct transfer_act *a, const struct transfer_import *im,
-                           const struct transfer_import_taken *t, struct str *ret_reason)
+static enum err import_take_money(struct tx *tx, struct transfer_act *a,
+                                  const struct transfer_import *im, const struct import_line *t,
+                                  struct str *ret_reason)
 {
     char detail[DETAIL_ROOM], day[DAY_TEXT + 1];
     enum transfer_state state = TRANSFER_RECEIVED;
@@ -311,26 +312,25 @@ static enum err take_money(struct tx *tx, struct transfer_act *a, const struct t
     return e;
 }
 
-static enum err take_line(struct tx *tx, struct transfer_import *im, struct transfer_act *a,
-                          struct transfer_import_taken *t)
+static enum err import_take_line(struct tx *tx, struct transfer_import *im, struct transfer_act *a,
+                                 struct import_line *t)
 {
     struct str reason;
     enum err e;
 
-    if (!transfer_import_moves(t->match)) {
-        transfer_import_leave(im, t);
+    if (!import_match_moves(t->match)) {
+        import_leave_line(im, t);
         return OK;
     }
-    e = transfer_import_match(tx, im, t); /* under the payment's lock now */
+    e = import_line_match(tx, im, t); /* again, under the payment's lock */
     if (e)
         return e;
-    if (!transfer_import_moves(t->match))
-        return leave_after_all(tx, im, a, t);
-    e = take_money(tx, a, im, t, &reason);
-    if (a->why_en) { /* the payment did not want it: nothing was done. UNCERTAIN: it is being
-                        cancelled */
+    if (!import_match_moves(t->match))
+        return import_leave_open(tx, im, a, t);
+    e = import_take_money(tx, a, im, t, &reason);
+    if (a->why_en) { /* rejected, nothing was written; UNCERTAIN: the payment is being cancelled */
         t->match = e == ERR_UNCERTAIN ? BANK_PAYMENT_ENDED : BANK_ALREADY_PAID;
-        return leave_after_all(tx, im, a, t);
+        return import_leave_open(tx, im, a, t);
     }
     im->step.sums.matched += !e;
     return e ? e
@@ -338,24 +338,24 @@ static enum err take_line(struct tx *tx, struct transfer_import *im, struct tran
                            (struct str){ 0 });
 }
 
-static enum err take_lines(struct tx *tx, struct transfer_import *im,
-                           struct transfer_import_taken *all, size_t n)
+static enum err import_take_lines(struct tx *tx, struct transfer_import *im,
+                                  struct import_line *all, size_t n)
 {
-    enum err e = lock_payments(tx, all, n);
+    enum err e = import_lock_payments(tx, all, n);
 
     for (size_t i = 0; !e && i < n; i++) {
         struct transfer_act a = { .payments = im->payments, .arena = &im->work, .user = im->user };
 
         if (all[i].is_new)
-            e = take_line(tx, im, &a, &all[i]);
+            e = import_take_line(tx, im, &a, &all[i]);
         else
-            e = pass_known(tx, im, &all[i]);
+            e = import_pass_known(tx, im, &all[i]);
         im->step.sums.added += all[i].is_new;
     }
     return e;
 }
 
-static enum err audit_import(struct tx *tx, const struct transfer_import *im)
+static enum err import_audit(struct tx *tx, const struct transfer_import *im)
 {
     char id[UUID_TEXT + 1];
 
@@ -365,10 +365,10 @@ static enum err audit_import(struct tx *tx, const struct transfer_import *im)
                  v_uuid(&im->user), V_INT((int64_t)im->file.count));
 }
 
-static enum err count_step(struct tx *tx, const struct transfer_import *im, bool last)
+static enum err import_count_step(struct tx *tx, const struct transfer_import *im, bool last)
 {
     struct uuid id = im->step.import_id;
-    enum err e = last ? audit_import(tx, im) : OK;
+    enum err e = last ? import_audit(tx, im) : OK;
 
     return e ? e
              : TX_DO(tx, STMT_import_count, 1, V_INT(im->step.sums.added),
@@ -376,36 +376,35 @@ static enum err count_step(struct tx *tx, const struct transfer_import *im, bool
                      v_uuid(&id));
 }
 
-/* --- without doing it --- */
+/* --- dry run --- */
 
-static enum err look_at_line(struct tx *tx, struct transfer_import *im,
-                             struct transfer_import_taken *t)
+static enum err import_try_line(struct tx *tx, struct transfer_import *im, struct import_line *t)
 {
     struct uuid import;
-    enum err e = find_known(tx, t, &import);
+    enum err e = import_find_known(tx, t, &import);
 
     if (!e)
-        transfer_import_know(im, t, im->has_id ? &im->id : NULL, import);
+        import_count_known(im, t, im->has_id ? &im->id : NULL, import);
     if (e != ERR_NOT_FOUND)
         return e;
     im->step.sums.added++;
-    e = transfer_import_match(tx, im, t);
-    if (!e && transfer_import_moves(t->match)) {
+    e = import_line_match(tx, im, t);
+    if (!e && import_match_moves(t->match)) {
         im->step.sums.matched++;
         im->step.paid[im->step.paid_count++] = t->payment;
     } else if (!e) {
-        transfer_import_leave(im, t);
+        import_leave_line(im, t);
     }
     return e;
 }
 
-static enum err look_at_lines(struct tx *tx, struct transfer_import *im,
-                              struct transfer_import_taken *all, size_t n)
+static enum err import_try_lines(struct tx *tx, struct transfer_import *im, struct import_line *all,
+                                 size_t n)
 {
     enum err e = OK;
 
     for (size_t i = 0; !e && i < n; i++)
-        e = look_at_line(tx, im, &all[i]);
+        e = import_try_line(tx, im, &all[i]);
     return e;
 }
 
@@ -414,7 +413,7 @@ static enum err look_at_lines(struct tx *tx, struct transfer_import *im,
 bool transfer_import_next(struct transfer_import *im)
 {
     size_t left = im->end - im->at;
-    bool only_noted = !im->file.count && !im->has_id && !im->dry_run; /* nothing came in */
+    bool only_noted = !im->file.count && !im->has_id && !im->dry_run; /* a file without deposits */
 
     if (im->problems.count || (!left && !only_noted))
         return false;
@@ -426,7 +425,7 @@ bool transfer_import_next(struct transfer_import *im)
 
 enum err transfer_import_step(struct tx *tx, struct transfer_import *im)
 {
-    struct transfer_import_taken all[LIMIT_BANK_STEP];
+    struct import_line all[LIMIT_BANK_STEP];
     size_t n = im->step.count;
     enum err e;
 
@@ -434,18 +433,20 @@ enum err transfer_import_step(struct tx *tx, struct transfer_import *im)
     im->step.sums = (struct import_sums){ .worked = (int64_t)n };
     im->step.left_count = im->step.alike_count = im->step.paid_count = 0;
     for (size_t i = 0; i < n; i++)
-        all[i] = (struct transfer_import_taken){ .line = &im->file.lines[im->at + i],
-                                                 .id = im->step.ids[i] };
+        all[i] = (struct import_line){ .line = &im->file.lines[im->at + i], .id = im->step.ids[i] };
     if (im->dry_run)
-        return look_at_lines(tx, im, all, n);
-    e = find_import(tx, im);
-    if (!e)
-        e = add_lines(tx, im, all, n);
-    if (!e)
-        e = take_lines(tx, im, all, n);
-    if (!e)
-        e = fault_point(&tx_env(tx)->faults, "transfer.step");
-    return e ? e : count_step(tx, im, im->at + n == im->file.count);
+        return import_try_lines(tx, im, all, n);
+    e = import_insert_or_find(tx, im);
+    if (e)
+        return e;
+    e = import_add_lines(tx, im, all, n);
+    if (e)
+        return e;
+    e = import_take_lines(tx, im, all, n);
+    if (e)
+        return e;
+    e = fault_point(&tx_env(tx)->faults, "transfer.step");
+    return e ? e : import_count_step(tx, im, im->at + n == im->file.count);
 }
 
 void transfer_import_took(struct transfer_import *im)
@@ -471,10 +472,10 @@ void transfer_import_took(struct transfer_import *im)
     im->has_id = true;
 }
 
-/* --- the answer --- */
+/* --- the result --- */
 
-/* Two lines of one file for one payment: the second would find it paid. */
-static void count_doubles(struct transfer_import *im)
+/* Of two lines of one file for the same payment, the second would find it paid. */
+static void import_count_doubles(struct transfer_import *im)
 {
     if (!im->would_count)
         return;
@@ -487,7 +488,7 @@ static void count_doubles(struct transfer_import *im)
     im->would_count = 0;
 }
 
-static void out_day(struct buf *b, const char *name, bool there, int64_t days)
+static void import_out_day(struct buf *b, const char *name, bool there, int64_t days)
 {
     char text[DAY_TEXT + 1];
 
@@ -495,8 +496,8 @@ static void out_day(struct buf *b, const char *name, bool there, int64_t days)
     out_text(b, name, there ? str_of(text) : (struct str){ 0 });
 }
 
-static void out_lefts(struct buf *b, const char *name, const struct import_left *all, size_t count,
-                      bool with_reason)
+static void import_out_lines(struct buf *b, const char *name, const struct import_left *all,
+                             size_t count, bool with_reason)
 {
     out_json(b, name, S("["));
     for (size_t i = 0; i < count; i++) {
@@ -504,7 +505,7 @@ static void out_lefts(struct buf *b, const char *name, const struct import_left 
 
         buf_add(b, i ? S(",{") : S("{"));
         out_int(b, "line", l->line);
-        out_day(b, "date", true, l->days);
+        import_out_day(b, "date", true, l->days);
         out_int(b, "amount", l->amount);
         out_name(b, "text");
         buf_json(b, l->text);
@@ -520,7 +521,7 @@ struct str transfer_import_json(struct transfer_import *im, struct arena *a)
     const struct bank_file *f = &im->file;
     struct buf b;
 
-    count_doubles(im);
+    import_count_doubles(im);
     buf_init(&b, JSON_MAX);
     buf_char(&b, '{');
     if (im->has_id)
@@ -531,16 +532,16 @@ struct str transfer_import_json(struct transfer_import *im, struct arena *a)
     out_bool(&b, "dryRun", im->dry_run);
     out_int(&b, "deposits", (int64_t)f->count);
     out_int(&b, "ignored", (int64_t)f->ignored);
-    out_day(&b, "firstDate", f->count, f->first_day);
-    out_day(&b, "lastDate", f->count, f->last_day);
+    import_out_day(&b, "firstDate", f->count, f->first_day);
+    import_out_day(&b, "lastDate", f->count, f->last_day);
     out_int(&b, "worked", im->sums.worked);
     out_int(&b, "new", im->sums.added);
     out_int(&b, "known", im->sums.known);
     out_int(&b, "matched", im->sums.matched);
     out_int(&b, "open", im->sums.left);
-    out_lefts(&b, "left", im->lefts, im->left_count, true);
+    import_out_lines(&b, "left", im->lefts, im->left_count, true);
     out_int(&b, "alike", im->sums.alike);
-    out_lefts(&b, "alikeLines", im->alikes, im->alike_count, false);
+    import_out_lines(&b, "alikeLines", im->alikes, im->alike_count, false);
     if (im->at < f->count)
         out_int(&b, "next", (int64_t)im->at);
     else

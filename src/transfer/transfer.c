@@ -1,9 +1,11 @@
-/* transfer.c - see transfer.h.
+/* transfer.c - received transfers, lines decided by hand, and returns; transfer.h has the rules.
  *
- *   a line, or an operator's word --> transfer_take --> take_intent --> CAPTURED: received
- *                                                               '--> a stray: returning, and the
- *                                                                    refund of it is a return
- *   a second line for the same ------> surplus ------------------> a return at once */
+ *   a line, or an operator's entry --> transfer_take --> take_intent --> CAPTURED: received
+ *                                                                '--> not accepted: returning, its
+ *                                                                     refund is a return
+ *   a second line for the same -------> surplus ------------------> a return at once
+ *
+ * Each act is one commit, so a crash leaves it done or not begun. */
 #include "transfer/transfer.h"
 
 #include "base/json/write.h"
@@ -20,7 +22,7 @@
 
 enum { DETAIL_MAX = 480 };
 
-/* --- words --- */
+/* --- names --- */
 
 static const char *const line_states[LINE_STATES] = {
     [LINE_OPEN] = "open",           [LINE_MATCHED] = "matched",     [LINE_ASSIGNED] = "assigned",
@@ -51,7 +53,7 @@ static enum err transfer_refuse(struct transfer_act *a, enum err e, const char *
 
 /* --- rows --- */
 
-static struct str text_of(const struct val *v)
+static struct str transfer_row_text(const struct val *v)
 {
     return v->type == VAL_TEXT ? v->s : (struct str){ 0 };
 }
@@ -60,15 +62,15 @@ bool statement_line_of_row(const struct row *row, struct statement_line *ret_lin
 {
     const struct val *v = row->col;
     struct statement_line l = { .line = v[2].i,
-                                .booked_on = text_of(&v[3]),
-                                .text = text_of(&v[6]),
+                                .booked_on = transfer_row_text(&v[3]),
+                                .text = transfer_row_text(&v[6]),
                                 .has_balance = v[7].type == VAL_INT,
                                 .balance = v[7].i,
-                                .bank_id = text_of(&v[8]),
-                                .payer = text_of(&v[9]),
-                                .reason = text_of(&v[11]),
+                                .bank_id = transfer_row_text(&v[8]),
+                                .payer = transfer_row_text(&v[9]),
+                                .reason = transfer_row_text(&v[11]),
                                 .has_payment = v[12].type == VAL_BLOB,
-                                .note = text_of(&v[13]),
+                                .note = transfer_row_text(&v[13]),
                                 .decided_ms = v[14].type == VAL_INT ? v[14].i : 0,
                                 .created_ms = v[15].i };
 
@@ -102,8 +104,9 @@ enum err line_decide(struct tx *tx, const struct transfer_act *a, struct uuid li
 
 /* --- audit --- */
 
-static enum err audit_line(struct tx *tx, const struct transfer_act *a, const char *operation,
-                           struct uuid line, int64_t amount, struct str detail)
+static enum err transfer_audit_line(struct tx *tx, const struct transfer_act *a,
+                                    const char *operation, struct uuid line, int64_t amount,
+                                    struct str detail)
 {
     char id[UUID_TEXT + 1];
 
@@ -112,8 +115,8 @@ static enum err audit_line(struct tx *tx, const struct transfer_act *a, const ch
                  V_TEXT(str_of(id)), v_text(detail), v_uuid(&a->user), V_INT(amount));
 }
 
-/* "on 2026-11-16, <how>: <note>" in the arena; empty where there is no memory. */
-static struct str detail_of(struct arena *a, const char *how, struct str day, struct str note)
+/* "<how>, 2026-11-16: <note>" in the arena; empty if there is no memory. */
+static struct str transfer_detail(struct arena *a, const char *how, struct str day, struct str note)
 {
     struct str text = { 0 };
     struct buf b;
@@ -132,7 +135,8 @@ static struct str detail_of(struct arena *a, const char *how, struct str day, st
 
 /* --- taking --- */
 
-static struct fact fact_of(const struct transfer *t, const char *intent_id, const char *payment_id)
+static struct fact transfer_fact(const struct transfer *t, const char *intent_id,
+                                 const char *payment_id)
 {
     struct fact f = { .kind = FACT_INTENT,
                       .intent_id = str_of(intent_id),
@@ -145,8 +149,8 @@ static struct fact fact_of(const struct transfer *t, const char *intent_id, cons
     return f;
 }
 
-static enum err move_payment(struct tx *tx, struct transfer_act *a, struct payment *p,
-                             const struct transfer *t, enum transfer_state *ret_state)
+static enum err transfer_move_payment(struct tx *tx, struct transfer_act *a, struct payment *p,
+                                      const struct transfer *t, enum transfer_state *ret_state)
 {
     char intent[TRANSFER_ID_TEXT + 1], id[UUID_TEXT + 1];
     struct taking taking = { .payments = a->payments,
@@ -158,9 +162,8 @@ static enum err move_payment(struct tx *tx, struct transfer_act *a, struct payme
 
     transfer_intent_id(t->payment_id, intent);
     uuid_text(t->payment_id, id);
-    f = fact_of(t, intent, id);
-    f.intent_id =
-        arena_str(a->arena, f.intent_id); /* the payment's row keeps it until the commit */
+    f = transfer_fact(t, intent, id);
+    f.intent_id = arena_str(a->arena, f.intent_id); /* the payment refers to it until the commit */
     if (!f.intent_id.p)
         return ERR_NO_MEMORY;
     e = take_intent(tx, &taking, p, &f, &v);
@@ -194,16 +197,18 @@ enum err transfer_take(struct tx *tx, struct transfer_act *a, struct uuid paymen
         return transfer_refuse(a, ERR_UNCERTAIN,
                                "The payment is being cancelled right now; try again.",
                                "支払いを取り消しています。もう一度お試しください。");
-    e = move_payment(tx, a, &p, &t, &to);
-    if (!e)
-        e = fault_point(&tx_env(tx)->faults, "transfer.take");
-    if (!e)
-        e = TX_DO(tx, STMT_transfer_receive, 1, V_TEXT(str_of(transfer_state_name(to))),
-                  V_TEXT(booked_on), line ? v_uuid(line) : V_NULL, V_INT(now_ms), v_uuid(&payment));
-    if (!e)
-        e = audit_money(tx, "TRANSFER", &p, t.money.minor, true, detail, &a->user, NULL, now_ms);
+    e = transfer_move_payment(tx, a, &p, &t, &to);
+    if (e)
+        return e;
+    e = fault_point(&tx_env(tx)->faults, "transfer.take");
+    if (e)
+        return e;
+    e = TX_DO(tx, STMT_transfer_receive, 1, V_TEXT(str_of(transfer_state_name(to))),
+              V_TEXT(booked_on), line ? v_uuid(line) : V_NULL, V_INT(now_ms), v_uuid(&payment));
+    if (e)
+        return e;
     *ret_state = to;
-    return e;
+    return audit_money(tx, "TRANSFER", &p, t.money.minor, true, detail, &a->user, NULL, now_ms);
 }
 
 enum err transfer_explain(struct tx *tx, struct transfer_act *a, struct uuid payment,
@@ -220,13 +225,14 @@ enum err transfer_explain(struct tx *tx, struct transfer_act *a, struct uuid pay
     return audit_money(tx, "TRANSFER", &p, p.money.minor, true, detail, &a->user, NULL, now_ms);
 }
 
-/* The same money a second time: it never was the payment's, and goes back. */
-static enum err take_surplus(struct tx *tx, struct transfer_act *a, const struct transfer *t,
-                             const struct statement_line *l, struct str detail)
+/* The money came a second time: it does not belong to the payment and is to be sent back. */
+static enum err transfer_take_surplus(struct tx *tx, struct transfer_act *a,
+                                      const struct transfer *t, const struct statement_line *l,
+                                      struct str detail)
 {
     char gateway_id[TRANSFER_ID_TEXT + 1];
     int64_t now_ms = env_now_ms(tx_env(tx));
-    struct refund r = { .id = l->id, /* one return for a line, however often it is tried */
+    struct refund r = { .id = l->id, /* one return for each line */
                         .payment_id = t->payment_id,
                         .amount = l->money.minor,
                         .status = REFUND_PENDING,
@@ -237,23 +243,24 @@ static enum err take_surplus(struct tx *tx, struct transfer_act *a, const struct
     struct row row;
     enum err e = payment_read(tx, a->arena, t->payment_id, true, &p);
 
+    if (e)
+        return e;
     transfer_refund_id(r.id, gateway_id);
     r.gateway_refund_id = str_of(gateway_id);
-    if (!e)
-        e = refund_add(tx, &r);
-    if (!e)
-        e = TX_ROW(tx, STMT_return_add, &row, v_uuid(&r.id), V_TEXT(S("refund")),
-                   v_uuid(&r.payment_id), v_uuid(&l->id), V_MONEY(l->money),
-                   V_TEXT(S("paid twice")), V_INT(now_ms));
-    if (!e)
-        e = audit_money(tx, "TRANSFER", &p, l->money.minor, true, detail, &a->user, NULL, now_ms);
-    return e;
+    e = refund_add(tx, &r);
+    if (e)
+        return e;
+    e = TX_ROW(tx, STMT_return_add, &row, v_uuid(&r.id), V_TEXT(S("refund")), v_uuid(&r.payment_id),
+               v_uuid(&l->id), V_MONEY(l->money), V_TEXT(S("paid twice")), V_INT(now_ms));
+    if (e)
+        return e;
+    return audit_money(tx, "TRANSFER", &p, l->money.minor, true, detail, &a->user, NULL, now_ms);
 }
 
 /* --- matching --- */
 
-static enum err count_known(struct tx *tx, struct str text, struct bank_view *v,
-                            struct uuid *ret_payment)
+static enum err line_count_references(struct tx *tx, struct str text, struct bank_view *v,
+                                      struct uuid *ret_payment)
 {
     struct reference found[REFERENCES_FOUND], near[REFERENCES_NEAR];
     size_t n = reference_find(text, found);
@@ -277,24 +284,25 @@ enum err line_match(struct tx *tx, const struct line_view *l, enum bank_match *r
 {
     struct bank_view v = { .line_amount = l->amount };
     struct transfer t;
-    enum err e = count_known(tx, l->text, &v, ret_payment);
+    enum err e = line_count_references(tx, l->text, &v, ret_payment);
 
-    if (!e && v.references == 1) {
+    if (!e && v.references == 1)
         e = transfer_read(tx, NULL, *ret_payment, false, &t);
-        if (!e) {
-            v.state = t.state;
-            v.has_line = t.has_line;
-            v.expected = t.money.minor;
-            v.same_currency = strcmp(t.money.currency, l->currency) == 0;
-        }
+    if (e)
+        return e;
+    if (v.references == 1) {
+        v.state = t.state;
+        v.has_line = t.has_line;
+        v.expected = t.money.minor;
+        v.same_currency = strcmp(t.money.currency, l->currency) == 0;
     }
     *ret_match = bank_match(&v);
-    return e;
+    return OK;
 }
 
-/* --- confirm --- */
+/* --- confirming --- */
 
-static enum err show_transfer(struct tx *tx, struct transfer_act *a, struct uuid payment,
+static enum err transfer_show(struct tx *tx, struct transfer_act *a, struct uuid payment,
                               struct str *ret_json)
 {
     struct transfer t;
@@ -329,15 +337,15 @@ enum err transfer_confirm(struct tx *tx, struct transfer_act *a, const struct tr
             "金額が振込の金額と一致しません。確認できるのは同額の入金だけです。");
     day_text(w->days, day);
     if (!t.received)
-        e = transfer_take(tx, a, w->payment, str_of(day), NULL,
-                          detail_of(a->arena, "confirmed by an operator", str_of(day), w->note),
-                          &state);
-    return e ? e : show_transfer(tx, a, w->payment, ret_json);
+        e = transfer_take(
+            tx, a, w->payment, str_of(day), NULL,
+            transfer_detail(a->arena, "confirmed by an operator", str_of(day), w->note), &state);
+    return e ? e : transfer_show(tx, a, w->payment, ret_json);
 }
 
-/* --- a line by hand --- */
+/* --- deciding a line by hand --- */
 
-static enum err show_line(struct tx *tx, struct transfer_act *a, struct uuid id,
+static enum err line_show(struct tx *tx, struct transfer_act *a, struct uuid id,
                           struct str *ret_json)
 {
     struct statement_line l;
@@ -352,9 +360,9 @@ static enum err show_line(struct tx *tx, struct transfer_act *a, struct uuid id,
     return ret_json->p ? OK : ERR_NO_MEMORY;
 }
 
-/* By id or by reference. */
-static enum err find_transfer(struct tx *tx, struct transfer_act *a, const struct line_order *o,
-                              struct transfer *ret_transfer)
+/* Finds it by the payment's id or by its reference, and locks the payment and the transfer. */
+static enum err line_find_transfer(struct tx *tx, struct transfer_act *a,
+                                   const struct line_order *o, struct transfer *ret_transfer)
 {
     struct uuid payment = o->payment;
     struct row row;
@@ -365,7 +373,7 @@ static enum err find_transfer(struct tx *tx, struct transfer_act *a, const struc
         if (!e && !uuid_of_bytes(row.col[0].s, &payment))
             e = ERR_INTERNAL;
     }
-    if (!e) { /* its state stands still from here on */
+    if (!e) { /* its state cannot change from here on */
         struct payment p;
 
         e = payment_read(tx, a->arena, payment, true, &p);
@@ -378,8 +386,8 @@ static enum err find_transfer(struct tx *tx, struct transfer_act *a, const struc
                : e;
 }
 
-static enum err check_assign(struct transfer_act *a, const struct statement_line *l,
-                             const struct transfer *t)
+static enum err line_check_assign(struct transfer_act *a, const struct statement_line *l,
+                                  const struct transfer *t)
 {
     if (l->state != LINE_OPEN && l->state != LINE_SET_ASIDE)
         return transfer_refuse(a, ERR_UNPROCESSABLE, "The line has been decided on already.",
@@ -394,10 +402,10 @@ static enum err check_assign(struct transfer_act *a, const struct statement_line
     return OK;
 }
 
-static enum err transfer_assign(struct tx *tx, struct transfer_act *a, const struct line_order *o,
-                                const struct statement_line *l, const struct transfer *t)
+static enum err line_apply_assign(struct tx *tx, struct transfer_act *a, const struct line_order *o,
+                                  const struct statement_line *l, const struct transfer *t)
 {
-    struct str detail = detail_of(a->arena, "assigned by an operator", l->booked_on, o->note);
+    struct str detail = transfer_detail(a->arena, "assigned by an operator", l->booked_on, o->note);
     enum transfer_state state = t->state;
     struct str reason = S("assigned");
     enum err e;
@@ -407,7 +415,7 @@ static enum err transfer_assign(struct tx *tx, struct transfer_act *a, const str
     else if (!t->has_line)
         e = transfer_explain(tx, a, t->payment_id, l->id, detail);
     else
-        e = take_surplus(tx, a, t, l, detail);
+        e = transfer_take_surplus(tx, a, t, l, detail);
     if (e)
         return e;
     if (t->received && t->has_line)
@@ -424,19 +432,21 @@ enum err line_assign(struct tx *tx, struct transfer_act *a, const struct line_or
     struct transfer t;
     enum err e = line_read(tx, o->line, true, &l);
 
-    if (!e)
-        e = find_transfer(tx, a, o, &t);
+    if (e)
+        return e;
+    e = line_find_transfer(tx, a, o, &t);
     if (e)
         return e;
     if (l.has_payment && uuid_eq(l.payment_id, t.payment_id))
-        return show_line(tx, a, l.id, ret_json); /* it is so already */
-    e = check_assign(a, &l, &t);
-    if (!e)
-        e = transfer_assign(tx, a, o, &l, &t);
-    return e ? e : show_line(tx, a, l.id, ret_json);
+        return line_show(tx, a, l.id, ret_json); /* assigned to it already */
+    e = line_check_assign(a, &l, &t);
+    if (e)
+        return e;
+    e = line_apply_assign(tx, a, o, &l, &t);
+    return e ? e : line_show(tx, a, l.id, ret_json);
 }
 
-static enum err send_line_back(struct tx *tx, const struct statement_line *l, struct str note)
+static enum err line_add_return(struct tx *tx, const struct statement_line *l, struct str note)
 {
     struct row row;
     enum err e =
@@ -456,22 +466,23 @@ enum err line_set_aside(struct tx *tx, struct transfer_act *a, const struct line
     if (e)
         return e;
     if (l.state == to || (o->to_return && l.state == LINE_RETURNED))
-        return show_line(tx, a, l.id, ret_json);
+        return line_show(tx, a, l.id, ret_json);
     if (l.state != LINE_OPEN && l.state != LINE_SET_ASIDE)
         return transfer_refuse(a, ERR_UNPROCESSABLE, "The line has been decided on already.",
                                "この明細はすでに処理されています。");
     e = line_decide(tx, a, l.id, l.state, to, l.reason, NULL, o->note);
     if (!e && o->to_return)
-        e = send_line_back(tx, &l, o->note);
-    if (!e)
-        e = audit_line(tx, a, o->to_return ? "LINE_TO_RETURN" : "LINE_SET_ASIDE", l.id,
-                       l.money.minor, o->note);
-    return e ? e : show_line(tx, a, l.id, ret_json);
+        e = line_add_return(tx, &l, o->note);
+    if (e)
+        return e;
+    e = transfer_audit_line(tx, a, o->to_return ? "LINE_TO_RETURN" : "LINE_SET_ASIDE", l.id,
+                            l.money.minor, o->note);
+    return e ? e : line_show(tx, a, l.id, ret_json);
 }
 
-/* --- what was sent back --- */
+/* --- returns --- */
 
-static enum err show_return(struct tx *tx, struct transfer_act *a, struct uuid id,
+static enum err return_show(struct tx *tx, struct transfer_act *a, struct uuid id,
                             struct str *ret_json)
 {
     struct row row;
@@ -486,8 +497,9 @@ static enum err show_return(struct tx *tx, struct transfer_act *a, struct uuid i
     return ret_json->p ? OK : ERR_NO_MEMORY;
 }
 
-static enum err refund_is_paid(struct tx *tx, struct transfer_act *a, const struct return_word *w,
-                               struct payment *p, int64_t amount, struct str detail)
+static enum err return_refund_paid(struct tx *tx, struct transfer_act *a,
+                                   const struct return_word *w, struct payment *p, int64_t amount,
+                                   struct str detail)
 {
     char intent[TRANSFER_ID_TEXT + 1], id[TRANSFER_ID_TEXT + 1], ours[UUID_TEXT + 1];
     struct taking taking = { .payments = a->payments,
@@ -513,7 +525,7 @@ static enum err refund_is_paid(struct tx *tx, struct transfer_act *a, const stru
                            taking.now_ms);
 }
 
-static enum err line_is_returned(struct tx *tx, struct transfer_act *a, const struct return_word *w,
+static enum err return_line_paid(struct tx *tx, struct transfer_act *a, const struct return_word *w,
                                  struct str detail)
 {
     struct statement_line l;
@@ -521,10 +533,10 @@ static enum err line_is_returned(struct tx *tx, struct transfer_act *a, const st
 
     if (!e)
         e = line_decide(tx, a, l.id, LINE_TO_RETURN, LINE_RETURNED, l.reason, NULL, l.note);
-    return e ? e : audit_line(tx, a, "LINE_RETURNED", l.id, l.money.minor, detail);
+    return e ? e : transfer_audit_line(tx, a, "LINE_RETURNED", l.id, l.money.minor, detail);
 }
 
-static enum err pay_return(struct tx *tx, struct transfer_act *a, const struct return_word *w,
+static enum err return_pay(struct tx *tx, struct transfer_act *a, const struct return_word *w,
                            struct payment *p, const struct row *row)
 {
     char day[DAY_TEXT + 1];
@@ -532,14 +544,15 @@ static enum err pay_return(struct tx *tx, struct transfer_act *a, const struct r
     enum err e;
 
     day_text(w->days, day);
-    detail = detail_of(a->arena, "sent back by an operator", str_of(day), w->note);
-    e = p ? refund_is_paid(tx, a, w, p, row->col[4].i, detail) : line_is_returned(tx, a, w, detail);
+    detail = transfer_detail(a->arena, "sent back by an operator", str_of(day), w->note);
+    e = p ? return_refund_paid(tx, a, w, p, row->col[4].i, detail)
+          : return_line_paid(tx, a, w, detail);
     return e ? e
              : TX_DO(tx, STMT_return_paid, 1, V_TEXT(str_of(day)), v_text(w->note),
                      v_uuid(&a->user), V_INT(env_now_ms(tx_env(tx))), v_uuid(&w->id));
 }
 
-/* Which lock comes first depends on what it is of, so it is looked at before. */
+/* The order of the locks depends on what is returned, so the row is read before it is locked. */
 enum err return_paid(struct tx *tx, struct transfer_act *a, const struct return_word *w,
                      struct str *ret_json)
 {
@@ -549,12 +562,15 @@ enum err return_paid(struct tx *tx, struct transfer_act *a, const struct return_
     struct row row;
     enum err e = TX_ROW(tx, STMT_return_get, &row, v_uuid(&w->id));
 
-    of_payment = !e && row.col[2].type == VAL_BLOB && uuid_of_bytes(row.col[2].s, &payment);
-    if (!e && of_payment)
+    if (e)
+        return e;
+    of_payment = row.col[2].type == VAL_BLOB && uuid_of_bytes(row.col[2].s, &payment);
+    if (of_payment)
         e = payment_read(tx, a->arena, payment, true, &p);
-    if (!e)
-        e = TX_ROW(tx, STMT_return_lock, &row, v_uuid(&w->id));
+    if (e)
+        return e;
+    e = TX_ROW(tx, STMT_return_lock, &row, v_uuid(&w->id));
     if (!e && str_eq(row.col[6].s, S("due")))
-        e = pay_return(tx, a, w, of_payment ? &p : NULL, &row);
-    return e ? e : show_return(tx, a, w->id, ret_json);
+        e = return_pay(tx, a, w, of_payment ? &p : NULL, &row);
+    return e ? e : return_show(tx, a, w->id, ret_json);
 }

@@ -1,3 +1,5 @@
+/* account.c - a Google service account: read from the setting or its file, checked, and the
+ * assertion that it signs (RFC 7523). The key is wiped wherever a copy of it was. */
 #include "notify/fcm/account.h"
 
 #include "auth/base64url.h"
@@ -30,9 +32,9 @@ static void account_wipe(struct buf *b)
 
 /* --- the file --- */
 
-static const char *read_all(int fd, struct buf *ret_text)
+static const char *account_read_all(int fd, struct buf *ret_text)
 {
-    if (!buf_reserve(ret_text, LIMIT_SETTING + 1)) /* once: growing leaves an unwiped copy */
+    if (!buf_reserve(ret_text, LIMIT_SETTING + 1)) /* growing would leave an unwiped copy */
         return "it needs more memory than there is";
     while (ret_text->n <= LIMIT_SETTING) {
         ssize_t n = read(fd, ret_text->p + ret_text->n, LIMIT_SETTING + 1 - ret_text->n);
@@ -47,7 +49,8 @@ static const char *read_all(int fd, struct buf *ret_text)
     return "it is too long for a service account";
 }
 
-static bool read_file(struct fcm_account *a, struct str name, struct buf *ret_text, struct why *why)
+static bool account_read_file(struct fcm_account *a, struct str name, struct buf *ret_text,
+                              struct why *why)
 {
     char *path = arena_cstr(&a->arena, name);
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
@@ -60,7 +63,7 @@ static bool read_file(struct fcm_account *a, struct str name, struct buf *ret_te
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         reason = "it is not a file";
     else
-        reason = read_all(fd, ret_text);
+        reason = account_read_all(fd, ret_text);
     a->is_open = !reason && (st.st_mode & (S_IRGRP | S_IROTH));
     close(fd);
     if (reason)
@@ -70,23 +73,23 @@ static bool read_file(struct fcm_account *a, struct str name, struct buf *ret_te
 
 /* --- the JSON --- */
 
-static int no_passphrase(char *buf, int size, int writing, void *ctx)
+static int account_no_passphrase(char *buf, int size, int writing, void *ctx)
 {
     (void)buf, (void)size, (void)writing, (void)ctx;
-    return -1; /* else OpenSSL asks on the terminal */
+    return -1; /* otherwise OpenSSL asks on the terminal */
 }
 
-/* NULL, or what is wrong with it. */
-static const char *read_key(struct fcm_account *a, struct str pem)
+/* Returns NULL, or what is wrong with the key. */
+static const char *account_read_key(struct fcm_account *a, struct str pem)
 {
     BIO *bio;
 
     if (!str_starts(pem, S("-----BEGIN PRIVATE KEY-----")))
         return "is not a PKCS#8 key in PEM (-----BEGIN PRIVATE KEY-----)";
     bio = BIO_new_mem_buf(pem.p, (int)pem.n);
-    a->key = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL) : NULL;
+    a->key = bio ? PEM_read_bio_PrivateKey(bio, NULL, account_no_passphrase, NULL) : NULL;
     BIO_free(bio);
-    ERR_clear_error(); /* TLS on this thread looks at the same list */
+    ERR_clear_error(); /* TLS on this thread reads the same error queue */
     if (!a->key)
         return "is a key that cannot be read";
     if (EVP_PKEY_get_base_id(a->key) != EVP_PKEY_RSA)
@@ -97,7 +100,7 @@ static const char *read_key(struct fcm_account *a, struct str pem)
     return NULL;
 }
 
-static bool is_project(struct str s)
+static bool account_is_project(struct str s)
 {
     for (size_t i = 0; i < s.n; i++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:", s.p[i]))
@@ -105,8 +108,8 @@ static bool is_project(struct str s)
     return s.n > 0;
 }
 
-/* What is signed is worth a token for an hour: it goes over TLS, or stays in the machine. */
-static bool is_token_uri(struct str s)
+/* The assertion is worth a token for an hour: it goes by TLS or to the loopback address only. */
+static bool account_is_token_uri(struct str s)
 {
     struct str rest = s, host;
 
@@ -120,57 +123,58 @@ static bool is_token_uri(struct str s)
     return address_is_loopback(host);
 }
 
-static struct str text_of(const cJSON *tree, const char *name)
+static struct str account_text(const cJSON *tree, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(tree, name);
 
     return str_of(cJSON_IsString(item) ? item->valuestring : NULL);
 }
 
-static const char *wrong_type(const cJSON *tree)
+static const char *account_wrong_type(const cJSON *tree)
 {
     const cJSON *type = cJSON_GetObjectItemCaseSensitive(tree, "type");
 
     if (!cJSON_IsObject(tree))
         return "it is not a JSON object";
-    return !type || str_eq(text_of(tree, "type"), S("service_account"))
+    return !type || str_eq(account_text(tree, "type"), S("service_account"))
                ? NULL
                : "its type is not service_account";
 }
 
-/* The field that is wrong, or NULL; *ret_what says how. */
-static const char *wrong_field(struct fcm_account *a, const cJSON *tree, const char **ret_what)
+/* Returns the name of the wrong field, or NULL; *ret_what says what is wrong. */
+static const char *account_wrong_field(struct fcm_account *a, const cJSON *tree,
+                                       const char **ret_what)
 {
-    struct str email = text_of(tree, "client_email"), uri = text_of(tree, "token_uri");
-    struct str project = text_of(tree, "project_id"), key = text_of(tree, "private_key");
+    struct str email = account_text(tree, "client_email"), uri = account_text(tree, "token_uri");
+    struct str project = account_text(tree, "project_id"), key = account_text(tree, "private_key");
 
     *ret_what = "is missing or cannot be one";
     if (!address_is_mail(email) || email.n > TEXT_MAX)
         return "client_email";
-    if (!is_project(project) || project.n > TEXT_MAX)
+    if (!account_is_project(project) || project.n > TEXT_MAX)
         return "project_id";
-    if (!is_token_uri(uri) || uri.n > TEXT_MAX) {
+    if (!account_is_token_uri(uri) || uri.n > TEXT_MAX) {
         *ret_what = "is missing, or no https:// address";
         return "token_uri";
     }
     if (key.n)
-        *ret_what = read_key(a, key);
+        *ret_what = account_read_key(a, key);
     return *ret_what ? "private_key" : NULL;
 }
 
-static bool keep_texts(struct fcm_account *a, const cJSON *tree)
+static bool account_keep_texts(struct fcm_account *a, const cJSON *tree)
 {
-    struct str key_id = text_of(tree, "private_key_id");
+    struct str key_id = account_text(tree, "private_key_id");
 
-    a->email = arena_str(&a->arena, text_of(tree, "client_email"));
-    a->project = arena_str(&a->arena, text_of(tree, "project_id"));
-    a->token_uri = arena_str(&a->arena, text_of(tree, "token_uri"));
+    a->email = arena_str(&a->arena, account_text(tree, "client_email"));
+    a->project = arena_str(&a->arena, account_text(tree, "project_id"));
+    a->token_uri = arena_str(&a->arena, account_text(tree, "token_uri"));
     a->key_id = arena_str(&a->arena, key_id.n <= LIMIT_TOKEN_KID ? key_id : S(""));
     return a->email.p && a->project.p && a->token_uri.p && a->key_id.p;
 }
 
-/* cJSON's copy of the key is not left lying about. */
-static void wipe_tree(cJSON *tree)
+/* Wipes cJSON's copy of the key. */
+static void account_wipe_tree(cJSON *tree)
 {
     cJSON *key = cJSON_GetObjectItemCaseSensitive(tree, "private_key");
 
@@ -179,7 +183,7 @@ static void wipe_tree(cJSON *tree)
     cJSON_Delete(tree);
 }
 
-static bool read_json(struct fcm_account *a, struct str text, struct why *why)
+static bool account_read_json(struct fcm_account *a, struct str text, struct why *why)
 {
     const char *field = NULL, *what = NULL;
     struct json_fault fault;
@@ -187,12 +191,12 @@ static bool read_json(struct fcm_account *a, struct str text, struct why *why)
 
     if (json_parse(text, &tree, &fault))
         return why_false(why, "it is not JSON: %s, at byte %zu", fault.why, fault.offset);
-    what = wrong_type(tree);
+    what = account_wrong_type(tree);
     if (!what)
-        field = wrong_field(a, tree, &what);
-    if (!what && !keep_texts(a, tree))
+        field = account_wrong_field(a, tree, &what);
+    if (!what && !account_keep_texts(a, tree))
         what = "it needs more memory than there is";
-    wipe_tree(tree);
+    account_wipe_tree(tree);
     if (what)
         why_set(why, "%s%s%s", field ? field : "", field ? " " : "", what);
     return !what;
@@ -207,9 +211,10 @@ bool fcm_account_open(struct fcm_account *a, struct str credentials, struct why 
     arena_init(&a->arena, 8 * TEXT_MAX + LIMIT_SETTING);
     buf_init(&file, LIMIT_SETTING + 1);
     if (str_starts(credentials, S("{")))
-        fine = read_json(a, credentials, why);
+        fine = account_read_json(a, credentials, why);
     else
-        fine = read_file(a, credentials, &file, why) && read_json(a, str_trim(buf_str(&file)), why);
+        fine = account_read_file(a, credentials, &file, why) &&
+               account_read_json(a, str_trim(buf_str(&file)), why);
     account_wipe(&file);
     if (!fine)
         fcm_account_close(a);
@@ -218,14 +223,14 @@ bool fcm_account_open(struct fcm_account *a, struct str credentials, struct why 
 
 void fcm_account_close(struct fcm_account *a)
 {
-    EVP_PKEY_free(a->key); /* which wipes it */
+    EVP_PKEY_free(a->key); /* also wipes it */
     arena_release(&a->arena);
     *a = (struct fcm_account){ 0 };
 }
 
-/* --- the signed word --- */
+/* --- the assertion --- */
 
-static void add_header(struct buf *b, const struct fcm_account *a)
+static void account_add_header(struct buf *b, const struct fcm_account *a)
 {
     buf_add(b, S("{\"alg\":\"RS256\",\"typ\":\"JWT\""));
     if (a->key_id.n) {
@@ -235,7 +240,7 @@ static void add_header(struct buf *b, const struct fcm_account *a)
     buf_char(b, '}');
 }
 
-static void add_claims(struct buf *b, const struct fcm_account *a, int64_t now_s)
+static void account_add_claims(struct buf *b, const struct fcm_account *a, int64_t now_s)
 {
     int64_t end_s = now_s + LIFE_S;
 
@@ -246,7 +251,7 @@ static void add_claims(struct buf *b, const struct fcm_account *a, int64_t now_s
     buf_fmt(b, ",\"iat\":%lld,\"exp\":%lld}", (long long)now_s, (long long)end_s);
 }
 
-static bool add_signature(struct buf *b, EVP_PKEY *key, struct str text)
+static bool account_add_signature(struct buf *b, EVP_PKEY *key, struct str text)
 {
     unsigned char signature[SIGNATURE_MAX];
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
@@ -273,14 +278,14 @@ struct str fcm_account_request(const struct fcm_account *a, struct arena *arena,
     buf_init(&part, LIMIT_TOKEN);
     buf_init(&text, LIMIT_TOKEN);
     buf_add(&text, S(GRANT));
-    add_header(&part, a);
+    account_add_header(&part, a);
     base64url_add(&text, buf_str(&part));
     buf_clear(&part);
-    add_claims(&part, a, now_ms / 1000);
+    account_add_claims(&part, a, now_ms / 1000);
     buf_char(&text, '.');
     base64url_add(&text, buf_str(&part));
     if (!part.failed && !text.failed &&
-        add_signature(&text, a->key, (struct str){ text.p + prefix, text.n - prefix }) &&
+        account_add_signature(&text, a->key, (struct str){ text.p + prefix, text.n - prefix }) &&
         !text.failed)
         request = arena_str(arena, buf_str(&text));
     buf_release(&part);

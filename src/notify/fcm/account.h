@@ -1,4 +1,4 @@
-/* account.h - a Google service account: who we are towards FCM, and the signed word (RFC 7523)
+/* account.h - a Google service account: our identity for FCM, and the signed assertion (RFC 7523)
  * that is exchanged for an access token. */
 #pragma once
 
@@ -15,11 +15,11 @@ struct fcm_account {
     bool is_open; /* the file can be read by others than its owner */
 };
 
-/* `credentials` is the account's JSON, or the name of the file that has it. False: `why` says what
- * is wrong with it, and shows nothing of it. */
+/* `credentials` is the account's JSON, or the name of a file with it. False: `why` says what is
+ * wrong and quotes nothing of it. */
 bool fcm_account_open(struct fcm_account *a, struct str credentials, struct why *why);
-void fcm_account_close(struct fcm_account *a); /* wiped; twice is fine */
+void fcm_account_close(struct fcm_account *a); /* wipes it; may be called twice */
 
-/* The body of the request for a token, good for an hour from now_ms (the calendar's). .p NULL: no
- * memory. Who sent it wipes it. */
+/* The body of the token request, valid for an hour from now_ms (wall clock). .p NULL: no memory.
+ * The caller wipes it. */
 struct str fcm_account_request(const struct fcm_account *a, struct arena *arena, int64_t now_ms);

@@ -1,14 +1,16 @@
-/* token.c - one access token and the ask that renews it.
+/* token.c - one access token, and the request that renews it.
  *
- *   none --ask--> under way --200--> good until 5 minutes before its end, or until FCM refuses it
- *                    |
- *                    '--refused or failed--> a pause, 1 s doubled to 60 s: who asks meanwhile is
- *                                            told so at once, and nothing goes out
+ *   none --request--> under way --200--> valid until 5 minutes before its end, or a 401 of FCM
+ *                        |
+ *                        '--refused or failed--> a pause, 1 s doubled up to 60 s: a push in that
+ *                                                time fails at once, without a request
  *
- *   (1) One ask is under way at a time; who comes meanwhile waits for it.
- *   (2) A refusal (invalid_grant and the like) is final for those who waited. The next one behind
- *       the pause asks again: what was wrong may have been our clock.
- *   (3) The answer is read on the client's thread: our executor runs what it is given at once. */
+ *   (1) One request is under way at a time; every other push waits for it.
+ *   (2) A refusal (invalid_grant and the like) is final for the pushes that waited. The next push
+ *       after the pause requests again, since our clock may have been wrong.
+ *   (3) The answer is read on the client's thread: our executor runs a task at once.
+ *
+ * Nothing is stored: a crash loses the token, and the next push requests another. */
 #include "notify/fcm/token.h"
 
 #include "base/json/json.h"
@@ -32,37 +34,37 @@ struct fcm_tokens {
     struct call call;
     struct arena arena; /* of the call: request and answer */
 
-    pthread_mutex_t lock; /* guards all below */
+    pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t ended;
     bool asking;
     char text[LIMIT_FCM_TOKEN];
-    size_t n;            /* 0: there is none */
+    size_t n;            /* 0: no token */
     int64_t good_until;  /* of env_now_ms */
     uint64_t generation; /* of the token */
-    int64_t pause_ms;    /* after the last failure; 0: it was none */
+    int64_t pause_ms;    /* after the last failure; 0: no failure */
     int64_t paused_until;
     bool refused; /* the last failure was final */
     struct fcm_want *first, **last;
     int waiting;
 };
 
-/* --- telling those who wait --- */
+/* --- answering the waiters --- */
 
-static void run_want(struct task *task)
+static void token_run_want(struct task *task)
 {
     struct fcm_want *w = CONTAINER_OF(task, struct fcm_want, task);
 
     w->got(w);
 }
 
-static void token_give(struct fcm_want *w)
+static void token_post_want(struct fcm_want *w)
 {
-    w->task = (struct task){ .run = run_want };
+    w->task = (struct task){ .run = token_run_want };
     executor_post(w->executor, &w->task);
 }
 
-/* As things stand, under the lock. */
-static void token_fill(const struct fcm_tokens *t, struct fcm_want *w, int64_t now_ms)
+/* The current state, under the lock. */
+static void token_fill_want(const struct fcm_tokens *t, struct fcm_want *w, int64_t now_ms)
 {
     w->retry_after_ms = -1;
     w->generation = t->generation;
@@ -91,8 +93,8 @@ struct token_answer {
     char error[48]; /* of a refusal: "invalid_grant" */
 };
 
-/* A word of the standard's (RFC 6749 5.2), and nothing else of theirs, goes to the log. */
-static void keep_error(struct token_answer *a, const struct json_value *v)
+/* Only a code of RFC 6749 5.2 goes to the log, no other text from the answer. */
+static void token_keep_error(struct token_answer *a, const struct json_value *v)
 {
     if (v->type != JSON_STRING || v->raw.n >= sizeof(a->error))
         return;
@@ -103,8 +105,8 @@ static void keep_error(struct token_answer *a, const struct json_value *v)
     a->error[v->raw.n] = '\0';
 }
 
-/* It goes into a header. Google's JSON may have its = as \u003d. */
-static bool read_token(struct arena *arena, const struct json_value *v, struct str *ret_token)
+/* The token goes into a header. Google's JSON may escape = as \u003d. */
+static bool token_read(struct arena *arena, const struct json_value *v, struct str *ret_token)
 {
     if (v->type != JSON_STRING || json_unescape(arena, v, ret_token))
         return false;
@@ -114,7 +116,7 @@ static bool read_token(struct arena *arena, const struct json_value *v, struct s
     return ret_token->n > 0 && ret_token->n <= LIMIT_FCM_TOKEN;
 }
 
-static void read_answer(struct arena *arena, struct str body, struct token_answer *ret_answer)
+static void token_read_answer(struct arena *arena, struct str body, struct token_answer *ret_answer)
 {
     static const char *const paths[] = { "access_token", "expires_in", "error", "token_type" };
     struct json_value v[COUNT(paths)];
@@ -122,14 +124,14 @@ static void read_answer(struct arena *arena, struct str body, struct token_answe
 
     if (json_pick(body, paths, COUNT(paths), v, NULL))
         return;
-    keep_error(ret_answer, &v[2]);
-    if (read_token(arena, &v[0], &token) && v[1].type == JSON_NUMBER &&
+    token_keep_error(ret_answer, &v[2]);
+    if (token_read(arena, &v[0], &token) && v[1].type == JSON_NUMBER &&
         str_to_i64(v[1].raw, &ret_answer->life_s) && ret_answer->life_s > 0 &&
         (v[3].type != JSON_STRING || str_eq_nocase(v[3].raw, S("Bearer"))))
         ret_answer->token = token;
 }
 
-static void token_took(struct fcm_tokens *t, const struct token_answer *a, int64_t now_ms)
+static void token_accept(struct fcm_tokens *t, const struct token_answer *a, int64_t now_ms)
 {
     int64_t life_s = a->life_s > LIFE_MOST_S ? LIFE_MOST_S : a->life_s;
 
@@ -138,14 +140,14 @@ static void token_took(struct fcm_tokens *t, const struct token_answer *a, int64
     t->generation++;
     t->pause_ms = t->paused_until = 0;
     t->refused = false;
-    /* Should they ever last less than we are early, each is used for half of its time. */
+    /* A token that lives shorter than the early renewal is used for half of its life. */
     t->good_until =
         now_ms + (life_s * 1000 > 2 * LIMIT_FCM_EARLY_MS ? life_s * 1000 - LIMIT_FCM_EARLY_MS
                                                          : life_s * 1000 / 2);
 }
 
-/* 4xx is about us, and stays so; but a 429 or 408 passes. */
-static bool is_refusal(const struct call *c)
+/* A 4xx is about our account and final, except 429 and 408. */
+static bool token_is_refusal(const struct call *c)
 {
     return c->result == CALL_ANSWERED && c->status >= 400 && c->status < 500 && c->status != 408 &&
            c->status != 429;
@@ -158,7 +160,7 @@ static void token_failed(struct fcm_tokens *t, const struct call *c, const struc
 
     if (c->result == CALL_ANSWERED && c->status == 200)
         why = "the answer is not a token";
-    t->refused = is_refusal(c);
+    t->refused = token_is_refusal(c);
     t->pause_ms = t->pause_ms ? t->pause_ms * 2 : LIMIT_FCM_PAUSE_MS;
     if (t->refused || t->pause_ms > LIMIT_FCM_PAUSE_MOST_MS)
         t->pause_ms = LIMIT_FCM_PAUSE_MOST_MS;
@@ -171,7 +173,7 @@ static void token_failed(struct fcm_tokens *t, const struct call *c, const struc
         LOG_NUM("againMs", t->pause_ms));
 }
 
-static void wipe_call(struct fcm_tokens *t)
+static void token_wipe_call(struct fcm_tokens *t)
 {
     OPENSSL_cleanse((void *)t->call.body.p, t->call.body.n);
     if (t->call.answer.p)
@@ -179,12 +181,12 @@ static void wipe_call(struct fcm_tokens *t)
     arena_release(&t->arena);
 }
 
-static struct fcm_want *take_waiters(struct fcm_tokens *t, int64_t now_ms)
+static struct fcm_want *token_take_waiters(struct fcm_tokens *t, int64_t now_ms)
 {
     struct fcm_want *list = t->first;
 
     for (struct fcm_want *w = list; w; w = w->next)
-        token_fill(t, w, now_ms);
+        token_fill_want(t, w, now_ms);
     t->first = NULL;
     t->last = &t->first;
     t->waiting = 0;
@@ -199,22 +201,22 @@ static void token_answered(struct call *c)
     struct token_answer a = { 0 };
 
     if (c->result == CALL_ANSWERED)
-        read_answer(&t->arena, c->answer, &a);
+        token_read_answer(&t->arena, c->answer, &a);
     pthread_mutex_lock(&t->lock);
     if (c->status == 200 && a.token.n)
-        token_took(t, &a, now_ms);
+        token_accept(t, &a, now_ms);
     else
         token_failed(t, c, &a, now_ms);
     if (a.token.p)
         OPENSSL_cleanse((void *)a.token.p, a.token.n);
-    wipe_call(t);
-    waiters = take_waiters(t, now_ms);
+    token_wipe_call(t);
+    waiters = token_take_waiters(t, now_ms);
     t->asking = false;
     pthread_cond_broadcast(&t->ended);
     pthread_mutex_unlock(&t->lock);
-    for (; waiters; waiters = next) { /* t may be gone by now; once given, so is the waiter */
+    for (; waiters; waiters = next) { /* t may be freed by now; once posted, so may the waiter */
         next = waiters->next;
-        token_give(waiters);
+        token_post_want(waiters);
     }
 }
 
@@ -245,7 +247,7 @@ static bool token_begin(struct fcm_tokens *t)
     return true;
 }
 
-static bool wait_for_it(struct fcm_tokens *t, struct fcm_want *w)
+static bool token_wait(struct fcm_tokens *t, struct fcm_want *w)
 {
     if (t->waiting == LIMIT_FCM_WAITING)
         return false;
@@ -266,17 +268,17 @@ void fcm_token_ask(struct fcm_tokens *t, struct fcm_want *w)
         token_forget(t);
     if (!t->n && !t->asking && now_ms >= t->paused_until) {
         t->refused = false;
-        token_begin(t); /* without memory for it: later */
+        token_begin(t); /* without memory: the caller gets FCM_TOKEN_LATER */
     }
     if (!t->n && t->asking)
-        waits = wait_for_it(t, w);
+        waits = token_wait(t, w);
     if (!waits)
-        token_fill(t, w, now_ms);
-    if (!waits && t->asking) /* the line is full: that says nothing about the account */
+        token_fill_want(t, w, now_ms);
+    if (!waits && t->asking) /* too many wait already; this is no refusal */
         w->end = FCM_TOKEN_LATER;
     pthread_mutex_unlock(&t->lock);
     if (!waits)
-        token_give(w);
+        token_post_want(w);
 }
 
 void fcm_want_wipe(struct fcm_want *w)
@@ -295,7 +297,7 @@ void fcm_token_drop(struct fcm_tokens *t, uint64_t generation)
 
 /* --- its life --- */
 
-static void run_at_once(struct executor *h, struct task *task)
+static void token_run_at_once(struct executor *h, struct task *task)
 {
     (void)h;
     task->run(task);
@@ -304,7 +306,7 @@ static void run_at_once(struct executor *h, struct task *task)
 struct fcm_tokens *fcm_tokens_new(struct env *env, struct client *client,
                                   const struct fcm_account *account)
 {
-    static const struct executor_ops ops = { .post = run_at_once };
+    static const struct executor_ops ops = { .post = token_run_at_once };
     struct fcm_tokens *t = calloc(1, sizeof(*t));
 
     if (!t)

@@ -1,5 +1,5 @@
 /* redrive.h - a redrive retries many dead letters at a rate, as a job of the queue; a replay
- * applies stored events once more, dead or not (LESSONS 50).
+ * applies stored events once more, dead or not.
  *
  *   (1) The dead letters of a step, its counts and its cursor are one commit with the job's
  *       message: after a crash the next step continues after the last dead letter that was taken.

@@ -116,6 +116,9 @@ struct rig {
     sqlite3 *outside_file;
 };
 
+/* How far the limits of waiting for the database are stretched: a busy machine is no failure. */
+static int rig_patience = 1;
+
 static inline void rig_env(struct rig *r, struct env *env)
 {
     memset(env, 0, sizeof(*env));
@@ -126,6 +129,7 @@ static inline void rig_env(struct rig *r, struct env *env)
     env->node = env_uuid(env);
     env->log = log_new(&env->clock, r->log_fd, LOG_DEBUG, false);
     env->metrics = metrics_new();
+    env->patience = rig_patience;
 }
 
 static inline struct store *rig_store_at(const char *url, struct env *env)

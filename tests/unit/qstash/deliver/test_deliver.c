@@ -626,7 +626,10 @@ int main(void)
 {
     const struct CMUnitTest sqlite[] = { ALL(ON_SQLITE) };
     const struct CMUnitTest postgres[] = { ALL(ON_POSTGRES) };
-    int failed = RUN_BOTH(sqlite, postgres);
+    int failed;
+
+    rig_patience = 10; /* hundreds of rows in one unit */
+    failed = RUN_BOTH(sqlite, postgres);
 
     destinations_free(known);
     destinations_free(other);

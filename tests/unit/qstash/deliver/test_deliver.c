@@ -187,13 +187,22 @@ static struct str host_of(const struct call *c)
     return p.host;
 }
 
-static void end(void) /* a queue that stops waits for its calls */
+/* A queue that stops waits for its calls, also for one that began in the last moment. */
+static void end(void)
 {
+    bool stopped = false;
+
     rig_settle(w.rig);
-    while (w.count)
-        fail_for_our_own_reasons(take(0));
-    rig_settle(w.rig);
+    queue_stop(w.rig->queue[0], rig_note_stopped, &stopped);
+    while (!stopped) {
+        while (w.count)
+            fail_for_our_own_reasons(take(0));
+        if (!stopped)
+            desk_next(&w.rig->den.desk);
+    }
     assert_int_equal(atomic_load(&w.q.in_flight), 0);
+    queue_free(w.rig->queue[0]);
+    w.rig->queue[0] = NULL;
 }
 
 /* --- looking --- */
